@@ -1,0 +1,3 @@
+export * from './headers.ts';
+export * from './messages.ts';
+export * from './splitter.ts';
