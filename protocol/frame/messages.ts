@@ -25,11 +25,11 @@ export interface DecodeOptions {
 /** Writes size, header and body of a request. Throws ProtocolError if a value does not fit the version. */
 export function writeRequest<I>(
   writer: Writer,
-  api: Named & { readonly request: MessageCodec<never, I> },
+  api: Named & { readonly request: MessageCodec<unknown, I> },
   version: number,
   correlationId: number,
   clientId: string | null,
-  body: I,
+  body: NoInfer<I>,
   headerTags: readonly UnknownTag[] = [],
 ): void {
   const mark = writer.beginSize32();
@@ -51,10 +51,10 @@ export function writeRequest<I>(
 /** Writes size, header and body of a response. Throws ProtocolError if a value does not fit the version. */
 export function writeResponse<I>(
   writer: Writer,
-  api: Named & { readonly response: MessageCodec<never, I> },
+  api: Named & { readonly response: MessageCodec<unknown, I> },
   version: number,
   correlationId: number,
-  body: I,
+  body: NoInfer<I>,
   headerTags: readonly UnknownTag[] = [],
 ): void {
   const mark = writer.beginSize32();
@@ -66,11 +66,11 @@ export function writeResponse<I>(
 
 /** A whole request frame with its size, in a buffer of its own. */
 export function encodeRequest<I>(
-  api: Named & { readonly request: MessageCodec<never, I> },
+  api: Named & { readonly request: MessageCodec<unknown, I> },
   version: number,
   correlationId: number,
   clientId: string | null,
-  body: I,
+  body: NoInfer<I>,
 ): Buffer {
   const writer = new Writer();
   writeRequest(writer, api, version, correlationId, clientId, body);
@@ -79,11 +79,11 @@ export function encodeRequest<I>(
 
 /** As encodeRequest, but byte fields of 1 KiB and more are not copied: they stand in the list as given. */
 export function encodeRequestChunks<I>(
-  api: Named & { readonly request: MessageCodec<never, I> },
+  api: Named & { readonly request: MessageCodec<unknown, I> },
   version: number,
   correlationId: number,
   clientId: string | null,
-  body: I,
+  body: NoInfer<I>,
 ): Uint8Array[] {
   const writer = new Writer({ keepFrom: KEEP_FROM });
   writeRequest(writer, api, version, correlationId, clientId, body);
@@ -92,10 +92,10 @@ export function encodeRequestChunks<I>(
 
 /** A whole response frame with its size, in a buffer of its own. */
 export function encodeResponse<I>(
-  api: Named & { readonly response: MessageCodec<never, I> },
+  api: Named & { readonly response: MessageCodec<unknown, I> },
   version: number,
   correlationId: number,
-  body: I,
+  body: NoInfer<I>,
 ): Buffer {
   const writer = new Writer();
   writeResponse(writer, api, version, correlationId, body);
@@ -104,10 +104,10 @@ export function encodeResponse<I>(
 
 /** As encodeResponse, but byte fields of 1 KiB and more are not copied: they stand in the list as given. */
 export function encodeResponseChunks<I>(
-  api: Named & { readonly response: MessageCodec<never, I> },
+  api: Named & { readonly response: MessageCodec<unknown, I> },
   version: number,
   correlationId: number,
-  body: I,
+  body: NoInfer<I>,
 ): Uint8Array[] {
   const writer = new Writer({ keepFrom: KEEP_FROM });
   writeResponse(writer, api, version, correlationId, body);
