@@ -3,7 +3,7 @@
 import { Reader } from '../primitives/reader.ts';
 import { Writer } from '../primitives/writer.ts';
 import { ProtocolError } from '../protocol-error.ts';
-import { type Api, type Direction, type MessageCodec, messageName } from '../schema/api.ts';
+import { type Direction, type MessageCodec, messageName } from '../schema/api.ts';
 import type { UnknownTag } from '../schema/notation.ts';
 import { parseResponseHeader } from './headers.ts';
 

@@ -1,6 +1,6 @@
 /** Structs that several APIs share. */
 
-import { array, int32, type Options, string, struct } from './notation.ts';
+import { array, int16, int32, type Options, string, struct } from './notation.ts';
 
 /** Leader of a partition as Produce 10+ and Fetch 12+ tell it along with NOT_LEADER_OR_FOLLOWER (KIP-951). */
 export const leaderIdAndEpoch = (when: Options<never>) =>
@@ -17,3 +17,10 @@ export const nodeEndpoints = (when: Options<never[]>) =>
     }),
     when,
   );
+
+/** How every response of KIP-1279, and ours, begins. */
+export const mirrorHead = {
+  throttleTimeMs: int32({ default: 0 }),
+  errorCode: int16({ default: 0 }),
+  errorMessage: string({ nullableFrom: 0, default: null }),
+} as const;
