@@ -36,6 +36,8 @@ export interface MirrorRecord {
   /** As written in the configuration: literal names, or `/.../` for a whole-name regular expression. */
   readonly topics: { readonly include: readonly string[]; readonly exclude: readonly string[] };
   readonly copier: Copier;
+  /** `topics.replication.factor` of topics to be created; 0 = the destination's default. */
+  readonly replicationFactor: number;
   readonly createdAt: number;
   /** null while the mirror exists. */
   readonly deletedAt: number | null;
@@ -128,6 +130,10 @@ export interface PartitionRecord {
   /** Destination end as persisted: lower than the true one by up to a second of mirroring. */
   readonly persistedEnd: number;
   readonly epochs: readonly EpochStart[];
+  /** Mapped ids with data below `persistedEnd` and no marker there yet: the cut transactions, should it stop here. */
+  readonly openIds: readonly bigint[];
+  /** How the last unclear outcome was settled (`SettledBy` of the link's ports), "" when none was. */
+  readonly settledBy: string;
   /** Of the source at start, confirmed at step 4 of a stop. */
   readonly sourceClusterId: string;
   readonly sourceTopicId: string;
