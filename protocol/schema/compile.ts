@@ -95,8 +95,9 @@ export function compileStruct(fields: Fields, version: number, flexible: boolean
 
 function decodeTags(reader: Reader, byTag: ReadonlyMap<number, TaggedMember>, out: Struct): void {
   const count = reader.uvarint();
+  if (!reader.ok) return reader.blame('tags');
   let previous = -1;
-  for (let index = 0; index < count && reader.ok; index++) {
+  for (let index = 0; index < count; index++) {
     const at = reader.position;
     const tag = reader.uvarint();
     const size = reader.uvarint();
