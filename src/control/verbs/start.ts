@@ -1,0 +1,297 @@
+import { ErrorCode } from '../../../protocol/errors.ts';
+import { findLoops } from '../lineage.ts';
+import type { Draft } from '../ledger.ts';
+import type { SourceSession, TopicDescription } from '../ports.ts';
+import { align, stateColumns, UNKNOWN } from '../states.ts';
+import { isInternalTopic, parseTopicChoice, resolveTopics } from '../topic-choice.ts';
+import { sourceSettings, mirrorSettings, ownedSettings, usesRemoteStorage } from '../topic-settings.ts';
+import {
+  type MirrorRecord,
+  type PartitionRecord,
+  type TopicError,
+  type TopicRecord,
+  partitionKey,
+} from '../state/types.ts';
+import {
+  type Plan,
+  Refused,
+  type VerbRequest,
+  type VerbWorld,
+  asVerbError,
+  liveMirror,
+  refusedPlan,
+  topicError,
+} from './types.ts';
+
+/**
+ * `start`: topics are names or whole-name patterns, resolved against the source. A topic that can't be mirrored
+ * carries its own error and the others begin.
+ */
+export async function planStart(world: VerbWorld, request: VerbRequest): Promise<Plan> {
+  let session: SourceSession | null = null;
+  try {
+    const mirror = liveMirror(world.view, request.mirror);
+    const include = request.topics.length > 0 ? request.topics : request.all ? mirror.topics.include : [];
+    if (include.length === 0) {
+      throw new Refused(ErrorCode.INVALID_REQUEST, 'no topics are named: --topics T,/pattern/… or --all');
+    }
+    const exclude = [...mirror.topics.exclude, ...request.exclude];
+    session = await world.openSource(mirror.name, mirror.source);
+    const sourceId = await session.admin.clusterId();
+    if (sourceId !== mirror.sourceClusterId) {
+      throw new Refused(
+        ErrorCode.INVALID_REQUEST,
+        `source ${mirror.source} is now cluster id ${sourceId}, mirror ${mirror.name} was created for ` +
+          `${mirror.sourceClusterId}`,
+      );
+    }
+    const plan = await planTopics(world, mirror, session, include, exclude);
+    return {
+      ...plan,
+      commit(draft, at) {
+        plan.commit(draft, at);
+        rememberChoice(draft, mirror.name, include);
+      },
+    };
+  } catch (error) {
+    return refusedPlan(error);
+  } finally {
+    await session?.close();
+  }
+}
+
+/** KIP-1279: names and patterns of a start join the mirror's include list. */
+function rememberChoice(draft: Draft, name: string, include: readonly string[]): void {
+  const mirror = draft.mirror(name);
+  if (mirror === undefined) return;
+  const missing = include.filter((entry) => !mirror.topics.include.includes(entry));
+  if (missing.length === 0) return;
+  const topics = { ...mirror.topics, include: [...mirror.topics.include, ...missing] };
+  draft.put({ ...mirror, topics });
+}
+
+interface Candidate {
+  readonly source: TopicDescription;
+  readonly settings: Readonly<Record<string, string | null>>;
+  readonly destination: TopicDescription | null;
+  readonly step: Readonly<Record<string, unknown>>;
+}
+
+export async function planTopics(
+  world: VerbWorld,
+  mirror: MirrorRecord,
+  session: SourceSession,
+  include: readonly string[],
+  exclude: readonly string[],
+): Promise<Plan> {
+  const atSource = new Map((await session.admin.listTopics()).map((topic) => [topic.name, topic]));
+  const literalInternal = include.filter((name) => isInternalTopic(name));
+  const resolution = resolveTopics(
+    parseTopicChoice(include),
+    parseTopicChoice(exclude),
+    [...atSource.keys(), ...literalInternal].filter((name, at, all) => all.indexOf(name) === at),
+  );
+  const topics: TopicError[] = [];
+  for (const name of resolution.internal) {
+    topics.push(
+      topicError(name, ErrorCode.INVALID_TOPIC_EXCEPTION, 'internal topics (__…) are never mirrored'),
+    );
+  }
+  for (const name of resolution.missing) {
+    topics.push(
+      topicError(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, `cluster ${mirror.source} has no topic ${name}`),
+    );
+  }
+  const loops = await findLoops(session, await world.destination.clusterId());
+  const candidates: Candidate[] = [];
+  for (const name of resolution.topics) {
+    const described = atSource.get(name);
+    if (described === undefined) continue;
+    const error = await judgeTopic(world, mirror, session, described, loops.topics, candidates);
+    topics.push(error ?? topicError(name, ErrorCode.NONE, ''));
+  }
+  const notes = [...loops.notes];
+  if (resolution.topics.length === 0 && topics.length === 0) {
+    notes.push(`no topic of ${mirror.source} matches ${include.join(', ')} yet`);
+  }
+  return {
+    error: null,
+    topics,
+    existing: candidates.filter(({ destination }) => destination !== null).map(({ source }) => source.name),
+    steps: candidates.map(({ step }) => step),
+    notes,
+    commit(draft, at) {
+      for (const candidate of candidates) commitTopic(draft, mirror, candidate, at);
+    },
+  };
+}
+
+/** Adds to `candidates` what is to begin; null also for a topic that is mirrored already. */
+async function judgeTopic(
+  world: VerbWorld,
+  mirror: MirrorRecord,
+  session: SourceSession,
+  source: TopicDescription,
+  loops: ReadonlySet<string>,
+  candidates: Candidate[],
+): Promise<TopicError | null> {
+  const { name } = source;
+  const known = recorded(world, mirror, name);
+  if (known !== 'free') return known === 'mirrored' ? null : known;
+  if (loops.has(name)) {
+    return topicError(
+      name,
+      ErrorCode.INVALID_REQUEST,
+      `Detected mirror loop: ${mirror.source} mirrors ${name} from ${world.destinationName}`,
+    );
+  }
+  try {
+    const [destination, configs] = await Promise.all([
+      world.destination.describeTopic(name),
+      session.admin.topicConfigs(name),
+    ]);
+    if (destination !== null) await checkTakeOver(world, source, destination);
+    const settings = sourceSettings(configs);
+    const overrides = ownedSettings.map((key) => [key, settings.overrides.get(key) ?? null] as const);
+    candidates.push({
+      source,
+      destination,
+      settings: Object.fromEntries(overrides),
+      step: {
+        do: destination === null ? 'create topic and mirror it' : 'take over the empty topic and mirror it',
+        topic: name,
+        partitions: source.partitions,
+        replicationFactor: mirror.replicationFactor === 0 ? 'default' : mirror.replicationFactor,
+        settings: Object.fromEntries(mirrorSettings(settings, false)),
+      },
+    });
+    return null;
+  } catch (error) {
+    const { code, message } = asVerbError(error);
+    return topicError(name, code, message);
+  }
+}
+
+/** What our own records say: free to begin, mirrored already (a repeated start does nothing), or why not. */
+function recorded(world: VerbWorld, mirror: MirrorRecord, name: string): 'free' | 'mirrored' | TopicError {
+  const topic = world.view.topics.get(name);
+  if (topic === undefined || topic.mirror === null) return 'free';
+  const stopped = isStopped(world, topic);
+  if (topic.mirror !== mirror.name) {
+    if (!stopped) {
+      return topicError(
+        name,
+        ErrorCode.TOPIC_ALREADY_IN_CLUSTER_MIRROR,
+        `${name} belongs to mirror ${topic.mirror}`,
+      );
+    }
+    return topicError(
+      name,
+      ErrorCode.INVALID_CLUSTER_MIRROR_STATES,
+      `${name} is STOPPED in mirror ${topic.mirror}; taking it over needs reverse or rebuild, which come later`,
+    );
+  }
+  if (stopped) {
+    return topicError(
+      name,
+      ErrorCode.INVALID_CLUSTER_MIRROR_STATES,
+      `${name} is STOPPED: its barrier stands where the source goes on, so starting it again needs rebuild, ` +
+        'which comes later',
+    );
+  }
+  if (topic.desired !== 'MIRRORING') {
+    return topicError(name, ErrorCode.MIRROR_TOPIC_NOT_STOPPED, `${name} is being stopped`);
+  }
+  return 'mirrored';
+}
+
+function isStopped(world: VerbWorld, topic: TopicRecord): boolean {
+  if (topic.desired !== 'STOPPED') return false;
+  for (let partition = 0; partition < topic.partitions; partition++) {
+    const record = world.view.partitions.get(partitionKey(topic.topic, partition));
+    if (record !== undefined && record.state !== 'STOPPED') return false;
+  }
+  return true;
+}
+
+/** An existing topic is taken over only while nothing was ever written to it. */
+async function checkTakeOver(
+  world: VerbWorld,
+  source: TopicDescription,
+  destination: TopicDescription,
+): Promise<void> {
+  const { name } = source;
+  const where = `topic ${name} exists at ${world.destinationName}`;
+  const bounds = await world.destination.bounds(name, destination.partitions);
+  const written = bounds.find(({ start, end }) => start !== 0 || end !== 0);
+  if (written !== undefined) {
+    throw new Refused(
+      ErrorCode.TOPIC_ALREADY_EXISTS,
+      `${where} with records of its own (partition ${written.partition} holds offsets ${written.start} to ` +
+        `${written.end - 1}); only an empty topic is taken over`,
+    );
+  }
+  if (destination.partitions !== source.partitions) {
+    throw new Refused(
+      ErrorCode.INVALID_PARTITIONS,
+      `${where} with ${destination.partitions} partitions, the source has ${source.partitions}`,
+    );
+  }
+  if (usesRemoteStorage(await world.destination.topicConfigs(name))) {
+    throw new Refused(
+      ErrorCode.INVALID_CONFIG,
+      `${where} with remote.storage.enable=true; a mirror topic can't be tiered`,
+    );
+  }
+}
+
+function commitTopic(draft: Draft, mirror: MirrorRecord, candidate: Candidate, at: number): void {
+  const { name, topicId, partitions } = candidate.source;
+  const before = draft.topic(name);
+  if (before?.mirror === mirror.name && before.desired === 'MIRRORING') return;
+  if (before !== undefined && before.mirror !== null) {
+    throw new Refused(
+      ErrorCode.TOPIC_ALREADY_IN_CLUSTER_MIRROR,
+      `${name} was given to mirror ${before.mirror} meanwhile`,
+    );
+  }
+  draft.put({
+    kind: 'topic',
+    topic: name,
+    mirror: mirror.name,
+    sourceTopicId: topicId,
+    destinationTopicId: '',
+    partitions,
+    desired: 'MIRRORING',
+    generation: (before?.generation ?? 0) + 1,
+    sourceSettings: candidate.settings,
+    configsPending: false,
+    error: '',
+    createdByUs: before?.createdByUs ?? false,
+    startedAt: at,
+  });
+  for (let partition = 0; partition < partitions; partition++) {
+    draft.put(freshPartition(mirror, candidate.source, partition));
+  }
+}
+
+function freshPartition(mirror: MirrorRecord, source: TopicDescription, partition: number): PartitionRecord {
+  return {
+    kind: 'partition',
+    topic: source.name,
+    partition,
+    ...stateColumns(align(UNKNOWN)),
+    lastMirrored: { offset: -1, sourceEpoch: -1 },
+    persistedEnd: 0,
+    epochs: [],
+    openIds: [],
+    settledBy: '',
+    sourceClusterId: mirror.sourceClusterId,
+    sourceTopicId: source.topicId,
+    sourceEnd: -1,
+    sourceEndAt: 0,
+    stop: null,
+    report: null,
+    barriers: [],
+  };
+}

@@ -1,0 +1,142 @@
+import { ErrorCode } from '../../../protocol/errors.ts';
+import type { LinkProgress, PartitionRef } from '../../link/ports.ts';
+import type { Draft } from '../ledger.ts';
+import { AdminError, type ClusterAdmin, type SourceSession } from '../ports.ts';
+import type { CommandRecord, StateView, TopicError } from '../state/types.ts';
+
+/** Verbs that change something go through the state topic as commands; the others only read. */
+export const changingVerbs = ['create', 'start', 'stop', 'failover', 'delete'] as const;
+export const readingVerbs = ['list', 'describe', 'report', 'status'] as const;
+/** In the design and not built: refused by name, never half done. */
+export const laterVerbs = [
+  'pause',
+  'resume',
+  'recover',
+  'promote',
+  'reverse',
+  'rebuild',
+  'truncate-and-restore',
+  'switch',
+] as const;
+
+export type ChangingVerb = (typeof changingVerbs)[number];
+
+/** A verb as asked, by whichever API. */
+export interface VerbRequest {
+  readonly verb: ChangingVerb;
+  readonly mirror: string;
+  /** Literal names and `/patterns/`; empty with `all` or for a verb without topics. */
+  readonly topics: readonly string[];
+  readonly exclude: readonly string[];
+  readonly all: boolean;
+  readonly options: VerbOptions;
+}
+
+export interface VerbOptions {
+  /** create: name of a configured cluster. */
+  readonly source?: string;
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+  readonly copier?: string;
+  readonly replicationFactor?: number;
+  /** create: start what `include` names, in the same transaction. */
+  readonly start?: boolean;
+  /** create: id of the source as the caller knows it; refused when it is another. */
+  readonly sourceClusterId?: string;
+  /** stop, failover */
+  readonly acceptDamage?: boolean;
+}
+
+/** What a verb would do and, unless it is refused, how to write it down. */
+export interface Plan {
+  /** A fault of the whole: nothing is written. */
+  readonly error: VerbError | null;
+  /** Every topic meant, with what is wrong with it (code 0: nothing). */
+  readonly topics: readonly TopicError[];
+  /** Topics that exist at the destination and are acted on: the caller needs ALTER_CONFIGS on each. */
+  readonly existing: readonly string[];
+  /** For people and `--dry-run`: one object a topic or partition, or a sentence. */
+  readonly steps: readonly Readonly<Record<string, unknown>>[];
+  readonly notes: readonly string[];
+  /** Puts the desired state down; called with the records as they are then, so it judges them again. */
+  commit(draft: Draft, at: number): void;
+}
+
+export interface VerbError {
+  readonly code: number;
+  readonly message: string;
+}
+
+/** What plans look at. */
+export interface VerbWorld {
+  readonly view: StateView;
+  readonly destination: ClusterAdmin;
+  readonly destinationName: string;
+  /** Names of the configured clusters with their `bootstrap.servers`. */
+  readonly clusters: ReadonlyMap<string, string>;
+  /** A session that lives as long as the plan needs it; the caller closes it. */
+  openSource(mirror: string, source: string): Promise<SourceSession>;
+  progress(mirror: string, ref: PartitionRef): LinkProgress | undefined;
+  now(): number;
+}
+
+/** Thrown inside a plan: a fault of the whole request. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly code: number;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export function refusedPlan(error: unknown): Plan {
+  return {
+    error: asVerbError(error),
+    topics: [],
+    existing: [],
+    steps: [],
+    notes: [],
+    commit: () => undefined,
+  };
+}
+
+export function asVerbError(error: unknown): VerbError {
+  if (error instanceof Refused) return { code: error.code, message: error.message };
+  if (error instanceof AdminError) {
+    const code = error.code === -1 ? ErrorCode.BROKER_NOT_AVAILABLE : error.code;
+    return { code, message: error.message };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return { code: ErrorCode.UNKNOWN_SERVER_ERROR, message };
+}
+
+export function liveMirror(view: StateView, name: string) {
+  const mirror = view.mirrors.get(name);
+  if (mirror === undefined || mirror.deletedAt !== null) {
+    throw new Refused(ErrorCode.UNKNOWN_CLUSTER_MIRROR, `there is no mirror named ${JSON.stringify(name)}`);
+  }
+  return mirror;
+}
+
+export function topicError(topic: string, code: number, message: string): TopicError {
+  return { topic, code, message };
+}
+
+/** The request that a command record carries. */
+export function requestOf(command: CommandRecord): VerbRequest {
+  const { exclude, ...options } = JSON.parse(
+    command.options === '' ? '{}' : command.options,
+  ) as VerbOptions & {
+    readonly exclude?: readonly string[];
+  };
+  return {
+    verb: command.verb as ChangingVerb,
+    mirror: command.mirror,
+    topics: command.topics,
+    exclude: exclude ?? [],
+    all: command.all,
+    options: { ...options, ...(exclude === undefined ? {} : { exclude }) },
+  };
+}
