@@ -35,6 +35,8 @@ async function setUp(steps) {
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
 
 setUp(process.argv.includes('--node-only') ? nodeSteps : allSteps).catch((error) => {
-  process.stderr.write(`set-up failed: ${error instanceof SetupError ? error.message : (error.stack ?? error)}\n`);
+  process.stderr.write(
+    `set-up failed: ${error instanceof SetupError ? error.message : (error.stack ?? error)}\n`,
+  );
   process.exitCode = 1;
 });

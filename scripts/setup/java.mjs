@@ -23,7 +23,10 @@ function sameHome(record) {
 export async function ensureJava(root, versions) {
   const found = (await findJava(versions.java)) ?? (await installJava(versions.java));
   mkdirSync(dirname(recordFile(root)), { recursive: true });
-  writeFileSync(recordFile(root), `${JSON.stringify({ ...found, home: process.env.JAVA_HOME ?? '' }, null, 2)}\n`);
+  writeFileSync(
+    recordFile(root),
+    `${JSON.stringify({ ...found, home: process.env.JAVA_HOME ?? '' }, null, 2)}\n`,
+  );
   say(`Java ${found.version}`);
 }
 
@@ -32,7 +35,8 @@ async function installJava(least) {
     ['openjdk-17-jdk-headless', 'openjdk-21-jdk-headless', 'openjdk-25-jdk-headless', 'default-jdk-headless'],
   ]);
   const found = await findJava(least);
-  if (found === undefined) throw new SetupError(`JDK ${least} or newer is still not found after its installation`);
+  if (found === undefined)
+    throw new SetupError(`JDK ${least} or newer is still not found after its installation`);
   return found;
 }
 
@@ -50,7 +54,8 @@ function candidates() {
   const onPath = which('java');
   if (onPath !== undefined) found.push(onPath);
   const folder = '/usr/lib/jvm';
-  if (existsSync(folder)) for (const name of readdirSync(folder)) found.push(join(folder, name, 'bin', 'java'));
+  if (existsSync(folder))
+    for (const name of readdirSync(folder)) found.push(join(folder, name, 'bin', 'java'));
   return found.filter((file) => existsSync(file));
 }
 

@@ -1,4 +1,13 @@
-import { mkdirSync, openSync, closeSync, writeSync, readFileSync, statSync, rmSync, utimesSync } from 'node:fs';
+import {
+  mkdirSync,
+  openSync,
+  closeSync,
+  writeSync,
+  readFileSync,
+  statSync,
+  rmSync,
+  utimesSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { say } from './run.mjs';
 

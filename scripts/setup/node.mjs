@@ -23,7 +23,8 @@ export function packagesReady(root) {
  * an older Node here: the lock decides the versions, so that changes nothing but its warnings.
  */
 export async function installPackages(root, versions) {
-  const count = Object.keys(JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages).length - 1;
+  const count =
+    Object.keys(JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages).length - 1;
   say(`npm ci (up to ${count} packages)`);
   // No package needs its install script: what is native lies ready-built inside the packages.
   await runWithRetry('npm', ['ci', '--ignore-scripts', '--loglevel=error'], {

@@ -1,0 +1,105 @@
+import type { ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { briefJvm, classPath, javaCommand, type KafkaVersion, repository } from './kafka-home.ts';
+import { endAtOnce, type Ended, ended, spawnTracked } from './processes.ts';
+import { until } from './until.ts';
+
+/** A helper of test/java that runs: its lines as they come, its standard input, its end. */
+export interface JavaProcess {
+  readonly child: ChildProcess;
+  readonly stdin: Writable;
+  readonly lines: readonly string[];
+  /** All of standard error, the clients' warnings among it. */
+  stderr(): string;
+  /** Waits for a line that matches and gives it; rejects when the process ends first. */
+  line(pattern: RegExp, timeoutMs?: number): Promise<string>;
+  ended: Promise<Ended>;
+  kill(): Promise<Ended>;
+}
+
+const folder = join(repository, 'test', 'java');
+
+/** Starts `java -cp JARS test/java/FILE ARGS` with the client library of one Kafka release. */
+export function startJava(version: KafkaVersion, file: string, args: readonly string[]): JavaProcess {
+  return track([...briefJvm, '-Xmx512m', '-cp', classPath(version), join(folder, file), ...args], file);
+}
+
+function track(args: readonly string[], name: string): JavaProcess {
+  const child = spawnTracked(javaCommand(), args, { stdio: ['pipe', 'pipe', 'pipe'] });
+  const lines: string[] = [];
+  let errors = '';
+  const stderr = () => errors;
+  const exit = ended(child);
+  const drained = Promise.all([
+    splitLines(child.stdout as Readable, (line) => lines.push(line)),
+    splitLines(child.stderr as Readable, (line) => {
+      errors += `${line}\n`;
+    }),
+  ]);
+  child.stdin?.on('error', () => {});
+  const all = Promise.all([exit, drained]).then(([end]) => end);
+  all.catch(() => {});
+  let over = false;
+  exit.finally(() => drained.then(() => (over = true))).catch(() => {});
+  const line = async (pattern: RegExp, timeoutMs = 60_000): Promise<string> => {
+    const found = await until(
+      `${name} prints ${pattern}`,
+      () => lines.find((one) => pattern.test(one)) ?? (over ? { over } : undefined),
+      { timeoutMs },
+    );
+    if (typeof found === 'string') return found;
+    throw new Error(`${name} ended before it printed ${pattern}\n${lines.join('\n')}\n${errors}`);
+  };
+  return {
+    child,
+    stdin: child.stdin as Writable,
+    lines,
+    stderr,
+    line,
+    ended: all,
+    kill: () => endAtOnce(child),
+  };
+}
+
+function splitLines(stream: Readable, onLine: (line: string) => void): Promise<void> {
+  let rest = '';
+  stream.setEncoding('utf8');
+  return new Promise((resolve) => {
+    stream.on('data', (chunk: string) => {
+      const parts = (rest + chunk).split('\n');
+      rest = parts.pop() as string;
+      for (const part of parts) onLine(part);
+    });
+    stream.once('close', () => {
+      if (rest !== '') onLine(rest);
+      resolve();
+    });
+  });
+}
+
+/** Runs a helper to its end and gives its standard output's lines; throws with its errors when it exits non-zero. */
+export async function runJava(
+  version: KafkaVersion,
+  file: string,
+  args: readonly string[],
+): Promise<string[]> {
+  return finish(startJava(version, file, args), file);
+}
+
+/** Runs a class with a `main` out of Kafka's own jars, such as `kafka.tools.DumpLogSegments`. */
+export async function runKafkaTool(
+  version: KafkaVersion,
+  main: string,
+  args: readonly string[],
+): Promise<string[]> {
+  return finish(track([...briefJvm, '-Xmx512m', '-cp', classPath(version), main, ...args], main), main);
+}
+
+async function finish(java: JavaProcess, name: string): Promise<string[]> {
+  java.stdin.end();
+  const { code, signal } = await java.ended;
+  if (code === 0) return [...java.lines];
+  const tail = java.lines.slice(-20).join('\n');
+  throw new Error(`${name} ended with ${code ?? signal}\n${tail}\n${java.stderr()}`);
+}
