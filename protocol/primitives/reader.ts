@@ -165,6 +165,13 @@ export class Reader {
   /** Unsigned varint of at most 32 bits in at most 5 bytes; anything longer or larger is bad. */
   uvarint(): number {
     const start = this.#at;
+    if (start < this.#end) {
+      const first = this.#buf[start] as number;
+      if (first < 0x80) {
+        this.#at = start + 1;
+        return first;
+      }
+    }
     let value = 0;
     for (let index = 0; index < 5; index++) {
       if (!this.#need(1)) return 0;
