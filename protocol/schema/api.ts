@@ -3,8 +3,9 @@
 import { ProtocolError } from '../protocol-error.ts';
 import type { Reader } from '../primitives/reader.ts';
 import type { Writer } from '../primitives/writer.ts';
-import { type Codec, compileStruct } from './compile.ts';
+import { compileStruct } from './compile.ts';
 import type { Decoded, Fields, Input } from './notation.ts';
+import type { Codec } from './scalars.ts';
 
 export type Direction = 'request' | 'response';
 
