@@ -20,9 +20,18 @@ export interface JavaProcess {
 
 const folder = join(repository, 'test', 'java');
 
+/** Client libraries warn on standard error; standard output is the helper's alone. */
+const logging = [
+  `-Dlog4j2.configurationFile=${join(folder, 'log4j2.properties')}`,
+  `-Dlog4j.configuration=file:${join(folder, 'log4j.properties')}`,
+];
+
 /** Starts `java -cp JARS test/java/FILE ARGS` with the client library of one Kafka release. */
 export function startJava(version: KafkaVersion, file: string, args: readonly string[]): JavaProcess {
-  return track([...briefJvm, '-Xmx512m', '-cp', classPath(version), join(folder, file), ...args], file);
+  return track(
+    [...briefJvm, ...logging, '-Xmx512m', '-cp', classPath(version), join(folder, file), ...args],
+    file,
+  );
 }
 
 function track(args: readonly string[], name: string): JavaProcess {
@@ -93,7 +102,10 @@ export async function runKafkaTool(
   main: string,
   args: readonly string[],
 ): Promise<string[]> {
-  return finish(track([...briefJvm, '-Xmx512m', '-cp', classPath(version), main, ...args], main), main);
+  return finish(
+    track([...briefJvm, ...logging, '-Xmx512m', '-cp', classPath(version), main, ...args], main),
+    main,
+  );
 }
 
 async function finish(java: JavaProcess, name: string): Promise<string[]> {
