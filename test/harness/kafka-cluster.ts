@@ -7,13 +7,21 @@ import { type TempDir, tempDir } from './temp-dir.ts';
 import { until } from './until.ts';
 import { probeBrokers } from './wire-probe.ts';
 
+export type ServerProperties = Readonly<Record<string, string | number | boolean>>;
+
+export interface BrokerPorts {
+  readonly id: number;
+  readonly port: number;
+  readonly controllerPort: number;
+}
+
 export interface ClusterOptions {
   version?: KafkaVersion;
   /** How many brokers, each also a controller. Ids run from `firstId` on. */
   brokers?: number;
   firstId?: number;
-  /** Server properties, over the harness's own. */
-  properties?: Readonly<Record<string, string | number | boolean>>;
+  /** Server properties, over the harness's own; a function when they differ from broker to broker. */
+  properties?: ServerProperties | ((broker: BrokerPorts) => ServerProperties);
   heapMb?: number;
   clusterId?: string;
   startTimeoutMs?: number;
@@ -44,14 +52,19 @@ async function layOut(options: ClusterOptions): Promise<KafkaCluster> {
   const voters = Array.from({ length: count }, (_, i) => `${firstId + i}@${HOST}:${ports[count + i]}`);
   const brokers = voters.map((_, i) => {
     const port = ports[i] as number;
+    const controllerPort = ports[count + i] as number;
+    const given =
+      typeof options.properties === 'function'
+        ? options.properties({ id: firstId + i, port, controllerPort })
+        : (options.properties ?? {});
     const properties: Record<string, string> = {
       ...baseProperties(count),
       'node.id': String(firstId + i),
       'controller.quorum.voters': voters.join(','),
-      listeners: `PLAINTEXT://${HOST}:${port},CONTROLLER://${HOST}:${ports[count + i]}`,
+      listeners: `PLAINTEXT://${HOST}:${port},CONTROLLER://${HOST}:${controllerPort}`,
       'advertised.listeners': `PLAINTEXT://${HOST}:${port}`,
     };
-    for (const [name, value] of Object.entries(options.properties ?? {})) properties[name] = String(value);
+    for (const [name, value] of Object.entries(given)) properties[name] = String(value);
     const brokerDir = join(dir.path, `broker-${firstId + i}`);
     return new KafkaBroker({
       version,
