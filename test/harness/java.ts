@@ -48,9 +48,11 @@ function track(args: readonly string[], name: string): JavaProcess {
   ]);
   child.stdin?.on('error', () => {});
   const all = Promise.all([exit, drained]).then(([end]) => end);
-  all.catch(() => {});
   let over = false;
-  exit.finally(() => drained.then(() => (over = true))).catch(() => {});
+  const markOver = () => {
+    over = true;
+  };
+  all.then(markOver, markOver);
   const line = async (pattern: RegExp, timeoutMs = 60_000): Promise<string> => {
     const found = await until(
       `${name} prints ${pattern}`,

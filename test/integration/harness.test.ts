@@ -1,0 +1,91 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, inject, test } from 'vitest';
+import { dumpLogSegments } from '../harness/dump-log.ts';
+import { runJava, startJava } from '../harness/java.ts';
+import { startCluster } from '../harness/kafka-cluster.ts';
+import { tempDir } from '../harness/temp-dir.ts';
+
+interface PartitionRead {
+  partition: number;
+  end: number;
+  position: number;
+  records: number;
+  sha256: string;
+}
+
+const parse = <T>(lines: readonly string[]): T[] => lines.map((line) => JSON.parse(line) as T);
+
+for (const name of ['kafka44', 'kafka39'] as const) {
+  const { version, bootstrap, logDirs } = inject('clusters')[name];
+  const at = ['--bootstrap', bootstrap];
+
+  describe(`the harness on Kafka ${version}`, () => {
+    test('reads back what mixed producers wrote, aborted and open transactions told apart', async () => {
+      const topic = `harness-mixed-${version}`;
+      await runJava(version, 'AdminTool.java', ['create', ...at, '--topic', topic, '--partitions', '2']);
+      const produce = ['--topic', topic, '--partitions', '2', '--count', '2000', '--codec', 'all', ...at];
+      const written = await runJava(version, 'Produce.java', [
+        ...produce,
+        ...['--mode', 'transactional', '--abort-every', '3', '--acks'],
+      ]);
+      const open = startJava(version, 'OpenTxn.java', [...at, '--topic', topic, '--count', '5']);
+      await open.line(/^READY/);
+
+      const dir = tempDir('dump');
+      const read = async (isolation: string) =>
+        parse<PartitionRead>(
+          await runJava(version, 'ReadAll.java', [
+            ...at,
+            ...['--topic', topic, '--isolation', isolation, '--dump', join(dir.path, isolation)],
+          ]),
+        );
+      const committed = await read('read_committed');
+      const everything = await read('read_uncommitted');
+
+      const acks = parse<{ partition: number; offset: number; fate: string }>(
+        written.filter((line) => line.startsWith('{"partition"')),
+      );
+      const of = (fate: string) =>
+        acks.filter((ack) => ack.fate === fate).map(({ partition, offset }) => `${partition} ${offset}`);
+      const dumped = readFileSync(join(dir.path, 'read_committed'), 'utf8').trimEnd().split('\n');
+      expect(dumped.map((line) => line.split(' ', 2).join(' ')).sort()).toEqual(of('commit').sort());
+      const total = (reads: readonly PartitionRead[]) => reads.reduce((sum, one) => sum + one.records, 0);
+      expect(total(everything)).toBe(total(committed) + of('abort').length + 5);
+      expect(of('abort').length).toBeGreaterThan(0);
+      expect(everything[0]?.end).toBe((committed[0]?.end ?? 0) + 5);
+
+      open.stdin.write('abort\n');
+      await open.line(/^ABORTED/);
+      await open.ended;
+    });
+
+    test('burned ids put the next producer at a wanted id, which the stock dump shows', async () => {
+      const topic = `harness-ids-${version}`;
+      await runJava(version, 'AdminTool.java', ['create', ...at, '--topic', topic]);
+      const burned = await runJava(version, 'BurnIds.java', [...at, '--next', '4321']);
+      await runJava(version, 'Produce.java', [...at, '--topic', topic, '--count', '10']);
+      expect(burned[0]).toMatch(/"last":4320\}$/);
+      const folder = join(logDirs[1] as string, `${topic}-0`);
+      const segment = readdirSync(folder).find((file) => file.endsWith('.log')) as string;
+      const dump = await dumpLogSegments(version, join(folder, segment));
+      expect(dump.join('\n')).toMatch(/producerId: 4321 /);
+    });
+
+    test('a cluster killed with -9 comes back with its data and its id', async () => {
+      await using cluster = await startCluster({ version });
+      const own = ['--bootstrap', cluster.bootstrap];
+      await runJava(version, 'AdminTool.java', ['create', ...own, '--topic', 't']);
+      await runJava(version, 'Produce.java', [...own, '--topic', 't', '--count', '100']);
+      await cluster.stop();
+      expect(cluster.brokers[0]?.pid).toBeUndefined();
+      await cluster.startAll();
+      const read = parse<PartitionRead>(await runJava(version, 'ReadAll.java', [...own, '--topic', 't']));
+      expect(read[0]?.records).toBe(100);
+      const [about] = parse<{ clusterId: string }>(
+        await runJava(version, 'AdminTool.java', ['cluster', ...own]),
+      );
+      expect(about?.clusterId).toBe(cluster.clusterId);
+    });
+  });
+}
