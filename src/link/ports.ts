@@ -27,6 +27,8 @@ export interface ResumePoint {
    */
   readonly released: boolean;
   readonly epochs: readonly EpochStart[];
+  /** `openIds` of the progress that was persisted last, so that they are still known after a restart. */
+  readonly openIds?: readonly bigint[];
 }
 
 /** Why a partition can't go on. Control turns it into FAILED; `retriable: false` is KIP-1279's retryAttempt -1. */
@@ -83,6 +85,8 @@ export interface LinkProgress {
   };
   /** Mapped ids with data at the destination and no COMMIT/ABORT decision appended yet (should be empty below the LSO). */
   readonly openIds: readonly bigint[];
+  /** Range of the destination's tail that the source no longer holds and that was therefore not compared, or null. */
+  readonly unverified: { readonly from: number; readonly to: number } | null;
 }
 
 export interface LinkHooks {
@@ -91,4 +95,9 @@ export interface LinkHooks {
   failed(partition: PartitionRef, failure: LinkFailure): void;
   /** false = this instance is fenced or its lease ended: nothing more may be sent. Asked before every append. */
   mayAppend(): boolean;
+  /**
+   * Raises `max.message.bytes` of a destination topic to at least `bytes`, at most once per batch that is too large.
+   * Without it such a batch fails the partition.
+   */
+  raiseMaxMessageBytes?(topic: string, bytes: number): Promise<void>;
 }

@@ -1,0 +1,107 @@
+import type { Cluster } from '../net/cluster.ts';
+import type { BrokerConnection } from '../net/connection.ts';
+import { textOf } from './failure.ts';
+import { type MirrorPartition, OFFERED } from './partition.ts';
+
+/** How one kind of append is made: which of the ready partitions go into the next request, and how it is sent. */
+export interface LaneEngine<Cargo> {
+  readonly name: string;
+  /** Takes what fits; partitions that are no longer offered are left out. Returns null when there is nothing. */
+  gather(ready: MirrorPartition[], nodeId: number): { cargo: Cargo | null; rest: MirrorPartition[] };
+  /** Calls `finished` once, when the whole answer has been judged or the connection has ended. */
+  send(connection: BrokerConnection, nodeId: number, cargo: Cargo, finished: () => void): void;
+}
+
+export interface LaneHooks {
+  readonly mayAppend: () => boolean;
+  /** The lane has no connection: these partitions go into back-off. */
+  readonly unreachable: (partitions: readonly MirrorPartition[], why: string) => void;
+}
+
+const ASK_AGAIN_MS = 100;
+
+/**
+ * Appends of one kind to one broker: one request at a time, and everything that became ready meanwhile goes into the
+ * next (natural batching). A broker works on one request of a connection at a time anyhow. The connection has no
+ * request time-out: a silent one is waited for (DESIGN 5.5 rule 3).
+ */
+export class AppendLane<Cargo> {
+  readonly nodeId: number;
+  readonly #cluster: Cluster;
+  readonly #engine: LaneEngine<Cargo>;
+  readonly #hooks: LaneHooks;
+  #connection: BrokerConnection | null = null;
+  #opening = false;
+  #busy = false;
+  #scheduled = false;
+  #asking: NodeJS.Timeout | null = null;
+  #ready: MirrorPartition[] = [];
+
+  constructor(cluster: Cluster, nodeId: number, engine: LaneEngine<Cargo>, hooks: LaneHooks) {
+    this.#cluster = cluster;
+    this.nodeId = nodeId;
+    this.#engine = engine;
+    this.#hooks = hooks;
+  }
+
+  offer(partition: MirrorPartition): void {
+    partition.append = OFFERED;
+    this.#ready.push(partition);
+    if (this.#busy || this.#scheduled) return;
+    this.#scheduled = true;
+    // whoever becomes ready within the same turn joins
+    queueMicrotask(() => {
+      this.#scheduled = false;
+      this.#pump();
+    });
+  }
+
+  close(): void {
+    if (this.#asking !== null) clearTimeout(this.#asking);
+    this.#ready = [];
+  }
+
+  #pump(): void {
+    if (this.#busy || this.#opening || this.#asking !== null || this.#ready.length === 0) return;
+    const connection = this.#connection;
+    if (connection === null || !connection.isOpen) {
+      void this.#open();
+      return;
+    }
+    if (!this.#hooks.mayAppend()) {
+      this.#asking = setTimeout(() => {
+        this.#asking = null;
+        this.#pump();
+      }, ASK_AGAIN_MS);
+      return;
+    }
+    const { cargo, rest } = this.#engine.gather(this.#ready, this.nodeId);
+    this.#ready = rest;
+    if (cargo === null) return;
+    this.#busy = true;
+    this.#engine.send(connection, this.nodeId, cargo, this.#finished);
+  }
+
+  readonly #finished = (): void => {
+    this.#busy = false;
+    this.#pump();
+  };
+
+  async #open(): Promise<void> {
+    this.#opening = true;
+    let why: string | null = null;
+    try {
+      this.#connection = await this.#cluster.connection(this.nodeId, this.#engine.name);
+    } catch (error) {
+      why = textOf(error);
+    }
+    this.#opening = false;
+    if (why === null) {
+      this.#pump();
+      return;
+    }
+    const stranded = this.#ready.filter((partition) => partition.append.at === 'offered');
+    this.#ready = [];
+    this.#hooks.unreachable(stranded, why);
+  }
+}

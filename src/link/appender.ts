@@ -1,0 +1,351 @@
+import type { Cluster } from '../net/cluster.ts';
+import { AppendLane, type LaneHooks } from './append-lane.ts';
+import { DataEngine, type DataItem, type Outcomes } from './data-engine.ts';
+import type { EndReader, EndReading } from './end-reader.ts';
+import { LinkFailureError, linkFailure, nameOf, textOf } from './failure.ts';
+import { type ReadBackVerdict, type ReplyVerdict, judgeIdleEnd } from './judge.ts';
+import { MarkerEngine, type MarkerItem } from './marker-engine.ts';
+import { type AppendRequest, IDLE, type MirrorPartition, PREPARING, WAITING } from './partition.ts';
+import { GivenUpError, backoff, pause } from './pause.ts';
+import type { DataPiece, Piece } from './pieces.ts';
+import type { LinkFailure, LinkHooks } from './ports.ts';
+import type { LinkSettings } from './settings.ts';
+import type { Settler } from './settler.ts';
+
+export interface AppenderOptions {
+  readonly mirror: string;
+  readonly destination: Cluster;
+  readonly settings: LinkSettings;
+  readonly hooks: LinkHooks;
+  readonly ends: EndReader;
+  readonly settler: Settler;
+  readonly signalOf: (partition: MirrorPartition) => AbortSignal;
+  readonly fail: (partition: MirrorPartition, failure: LinkFailure) => void;
+  /** The partition's queue has room, or it must be fetched from another place. */
+  readonly wantsMore: (partition: MirrorPartition) => void;
+}
+
+const CORRUPT_TRIES = 3;
+
+/**
+ * Moves the head of each partition's queue into its log, one request in progress per partition (DESIGN 5.5 rule 1).
+ * It knows what must be true before an append: the end was read in the current leader epoch, and the source epoch
+ * of the piece stands in state.
+ */
+export class Appender implements Outcomes {
+  readonly #options: AppenderOptions;
+  readonly #dataLanes = new Map<number, AppendLane<DataItem[]>>();
+  readonly #markerLanes = new Map<number, AppendLane<MarkerItem[]>>();
+  readonly #dataEngine: DataEngine;
+  readonly #markerEngine: MarkerEngine;
+  readonly #laneHooks: LaneHooks;
+
+  constructor(options: AppenderOptions) {
+    this.#options = options;
+    const { destination, settings, mirror, hooks } = options;
+    this.#dataEngine = new DataEngine(destination, settings, `isthmus-${mirror}`, this);
+    this.#markerEngine = new MarkerEngine(destination, settings, this);
+    this.#laneHooks = {
+      mayAppend: () => hooks.mayAppend(),
+      unreachable: (partitions, why) => {
+        for (const partition of partitions) this.#wait(partition, why);
+      },
+    };
+  }
+
+  /** Looks whether the partition can append, and does what is next. Cheap when there is nothing to do. */
+  kick(partition: MirrorPartition): void {
+    if (partition.append.at !== 'idle' || partition.phase !== 'mirroring') return;
+    const piece = partition.queue.head;
+    if (piece === undefined) {
+      if (partition.stopAtEnd !== null) this.#options.fail(partition, partition.stopAtEnd);
+      return;
+    }
+    const leader = this.#options.destination.leaderOf(partition.ref.topic, partition.ref.partition);
+    if (leader === undefined) {
+      this.#wait(partition, `${nameOf(partition.ref)} has no leader on ${this.#options.destination.name}`);
+    } else if (leader.leaderEpoch !== partition.verifiedEpoch) {
+      void this.verifyEnd(partition);
+    } else if (piece.epoch > partition.knownEpoch) {
+      void this.#beginEpoch(partition, piece);
+    } else if (piece.kind === 'data') {
+      this.#dataLane(leader.nodeId).offer(partition);
+    } else {
+      this.#markerLane(leader.nodeId).offer(partition);
+    }
+  }
+
+  close(): void {
+    for (const lane of this.#dataLanes.values()) lane.close();
+    for (const lane of this.#markerLanes.values()) lane.close();
+  }
+
+  rejected(partition: MirrorPartition): void {
+    this.kick(partition);
+  }
+
+  replied(partition: MirrorPartition, request: AppendRequest, verdict: ReplyVerdict): void {
+    if (partition.closed) {
+      partition.requestEnded();
+      return;
+    }
+    switch (verdict.kind) {
+      case 'done':
+        partition.appended(request.to);
+        partition.corruptReplies = 0;
+        partition.raisedLimit = false;
+        this.#idle(partition);
+        return;
+      case 'resend':
+        this.#wait(partition, verdict.error);
+        return;
+      case 'refetch':
+        this.#refetch(partition, request, verdict.error);
+        return;
+      case 'too-large':
+        void this.#raiseLimit(partition, request);
+        return;
+      case 'open':
+        partition.appendError = verdict.error;
+        void this.#settle(partition, request, true);
+        return;
+      case 'failed':
+        this.#options.fail(partition, verdict.failure);
+        return;
+      default:
+        verdict satisfies never;
+    }
+  }
+
+  lost(partition: MirrorPartition, request: AppendRequest, why: string): void {
+    if (partition.closed) {
+      partition.requestEnded();
+      return;
+    }
+    partition.appendError = why;
+    void this.#settle(partition, request, false);
+  }
+
+  /** Rule 7 for a request that has no clear outcome; `ended` = its own reply came. */
+  async #settle(partition: MirrorPartition, request: AppendRequest, ended: boolean): Promise<void> {
+    partition.append = { at: 'settling', request };
+    const signal = this.#options.signalOf(partition);
+    const onWait = (why: string): void => {
+      partition.appendError = why;
+    };
+    for (let faults = 0; ; faults += 1) {
+      try {
+        const settled = await this.#options.settler.settle({
+          ref: partition.ref,
+          topicId: partition.resume.destinationTopicId,
+          span: request,
+          ended,
+          expected: (offset) => pieceCovering(partition, offset),
+          signal,
+          onWait,
+        });
+        if (partition.closed) return;
+        partition.settledBy = settled.by;
+        this.#apply(partition, request, settled.verdict, settled.reading);
+        return;
+      } catch (error) {
+        if (partition.closed || error instanceof GivenUpError) return;
+        if (error instanceof LinkFailureError) {
+          this.#options.fail(partition, error.failure);
+          return;
+        }
+        // the outcome is as open as before: never resend, ask again
+        onWait(textOf(error));
+      }
+      const { backoffMs, maxBackoffMs } = this.#options.settings;
+      await pause(backoff(backoffMs, maxBackoffMs, faults), signal).catch(() => undefined);
+      if (partition.closed) return;
+    }
+  }
+
+  #apply(
+    partition: MirrorPartition,
+    request: AppendRequest,
+    verdict: ReadBackVerdict,
+    reading: EndReading,
+  ): void {
+    partition.verifiedEpoch = reading.leaderEpoch;
+    partition.turn += 1;
+    switch (verdict.kind) {
+      case 'done':
+        partition.appended(request.to);
+        break;
+      case 'continue':
+        partition.appended(verdict.at);
+        break;
+      case 'rewind':
+        this.#rewind(partition, verdict.at);
+        break;
+      case 'resend':
+        // REQUEST_TIMED_OUT and the like: not at once again
+        this.#wait(partition, partition.appendError ?? 'append had no effect');
+        return;
+      case 'failed':
+        this.#options.fail(partition, verdict.failure);
+        return;
+      default:
+        verdict satisfies never;
+    }
+    this.#idle(partition);
+  }
+
+  /** Rule 8: the end is read at every leader epoch before the first append in it. */
+  async verifyEnd(partition: MirrorPartition): Promise<void> {
+    partition.append = PREPARING;
+    try {
+      await this.#readEnd(partition);
+      if (!partition.closed) this.#idle(partition);
+    } catch (error) {
+      this.#endedBy(partition, error);
+    }
+  }
+
+  /** Reads the end while nothing is in progress; fails or rewinds the partition when it isn't ours. */
+  async #readEnd(partition: MirrorPartition): Promise<void> {
+    const reading = await this.#options.ends.read(partition.ref, {
+      topicId: partition.resume.destinationTopicId,
+      signal: this.#options.signalOf(partition),
+      onWait: (why) => {
+        partition.appendError = why;
+      },
+    });
+    if (partition.closed) return;
+    partition.verifiedEpoch = reading.leaderEpoch;
+    partition.appendError = null;
+    const judged = judgeIdleEnd(partition.ref, partition.end, reading.end);
+    if (judged === 'shorter') this.#rewind(partition, reading.end);
+    else if (judged !== 'same') this.#options.fail(partition, judged.failure);
+  }
+
+  async #beginEpoch(partition: MirrorPartition, piece: Piece): Promise<void> {
+    partition.append = PREPARING;
+    const start = { epoch: piece.epoch, offset: piece.offset };
+    try {
+      await this.#options.hooks.epochBegins(partition.ref, start);
+      if (partition.closed) return;
+      partition.epochBegan(start);
+      this.#idle(partition);
+    } catch (error) {
+      if (!partition.closed)
+        this.#wait(partition, `source epoch ${piece.epoch} not written to state: ${textOf(error)}`);
+    }
+  }
+
+  #rewind(partition: MirrorPartition, to: number): void {
+    partition.end = to;
+    partition.turn += 1;
+    partition.refetchFrom(to);
+  }
+
+  #refetch(partition: MirrorPartition, request: AppendRequest, error: string): void {
+    partition.corruptReplies += 1;
+    if (partition.corruptReplies > CORRUPT_TRIES) {
+      const message = `${nameOf(partition.ref)}: the batch at source offset ${request.from} was refused as corrupt (${error}) after ${CORRUPT_TRIES} new fetches; it is damaged at the source`;
+      this.#options.fail(partition, linkFailure('bad-batch', message, request.from));
+      return;
+    }
+    partition.refetchFrom(request.from);
+    this.#wait(partition, error);
+  }
+
+  async #raiseLimit(partition: MirrorPartition, request: AppendRequest): Promise<void> {
+    const bytes = (partition.queue.head as DataPiece).bytes.length;
+    const raise = this.#options.hooks.raiseMaxMessageBytes;
+    const { topic } = partition.ref;
+    if (partition.raisedLimit || raise === undefined) {
+      const message = `${nameOf(partition.ref)}: the batch at source offset ${request.from} has ${bytes} bytes, more than max.message.bytes of the destination topic; raise it to at least ${bytes}`;
+      this.#options.fail(partition, linkFailure('refused-by-broker', message, request.from, true));
+      return;
+    }
+    partition.append = PREPARING;
+    partition.appendError = `raising max.message.bytes of ${topic} to ${bytes}`;
+    try {
+      await raise(topic, bytes);
+      partition.raisedLimit = true;
+      if (!partition.closed) this.#wait(partition, partition.appendError);
+    } catch (error) {
+      if (!partition.closed) this.#wait(partition, `max.message.bytes of ${topic}: ${textOf(error)}`);
+    }
+  }
+
+  #idle(partition: MirrorPartition): void {
+    partition.append = IDLE;
+    partition.appendError = null;
+    partition.appendFaults = 0;
+    this.#tellIdle(partition);
+    this.#options.wantsMore(partition);
+    this.kick(partition);
+  }
+
+  /** Not appended and nothing open: again after a pause, with fresh metadata. */
+  #wait(partition: MirrorPartition, why: string): void {
+    if (partition.closed) return;
+    partition.append = WAITING;
+    partition.appendError = why;
+    const { backoffMs, maxBackoffMs } = this.#options.settings;
+    const ms = backoff(backoffMs, maxBackoffMs, partition.appendFaults);
+    partition.appendFaults += 1;
+    this.#tellIdle(partition);
+    void this.#comeBack(partition, ms);
+  }
+
+  async #comeBack(partition: MirrorPartition, ms: number): Promise<void> {
+    try {
+      await pause(ms, this.#options.signalOf(partition));
+      await this.#options.destination.refresh([partition.ref.topic]);
+    } catch (error) {
+      if (error instanceof GivenUpError) return;
+      if (!partition.closed) this.#wait(partition, textOf(error));
+      return;
+    }
+    if (partition.closed) return;
+    partition.append = IDLE;
+    this.#options.wantsMore(partition);
+    this.kick(partition);
+  }
+
+  #tellIdle(partition: MirrorPartition): void {
+    if (partition.onIdle.length === 0) return;
+    const waiting = partition.onIdle;
+    partition.onIdle = [];
+    for (const tell of waiting) tell();
+  }
+
+  #endedBy(partition: MirrorPartition, error: unknown): void {
+    if (partition.closed || error instanceof GivenUpError) return;
+    if (error instanceof LinkFailureError) this.#options.fail(partition, error.failure);
+    else this.#wait(partition, textOf(error));
+  }
+
+  #dataLane(nodeId: number): AppendLane<DataItem[]> {
+    let lane = this.#dataLanes.get(nodeId);
+    if (lane === undefined) {
+      lane = new AppendLane(this.#options.destination, nodeId, this.#dataEngine, this.#laneHooks);
+      this.#dataLanes.set(nodeId, lane);
+    }
+    return lane;
+  }
+
+  #markerLane(nodeId: number): AppendLane<MarkerItem[]> {
+    let lane = this.#markerLanes.get(nodeId);
+    if (lane === undefined) {
+      lane = new AppendLane(this.#options.destination, nodeId, this.#markerEngine, this.#laneHooks);
+      this.#markerLanes.set(nodeId, lane);
+    }
+    return lane;
+  }
+}
+
+/** The queued piece at `offset`; asked in ascending order by a comparison of one request, so a scan is enough. */
+function pieceCovering(partition: MirrorPartition, offset: number): Piece | undefined {
+  for (let i = 0; ; i += 1) {
+    const piece = partition.queue.at(i);
+    if (piece === undefined || piece.offset > offset) return undefined;
+    if (offset < piece.next) return piece;
+  }
+}

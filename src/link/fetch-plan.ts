@@ -1,0 +1,103 @@
+import type { Cluster } from '../net/cluster.ts';
+import type { MirrorPartition } from './partition.ts';
+import type { LinkSettings } from './settings.ts';
+
+/** What one Fetch asks, and why some partitions are left out of it. */
+export interface FetchPlan {
+  readonly partitions: readonly MirrorPartition[];
+  /** Greatest answer that is asked for. */
+  readonly maxBytes: number;
+  readonly partitionMaxBytes: number;
+  readonly maxWaitMs: number;
+  /** Monotonic time of the next back-off that ends, or null: nobody is held back. */
+  readonly nextAt: number | null;
+}
+
+/** With a full queue somewhere the broker may not hold the answer long, or that partition would starve. */
+const SHORT_WAIT_MS = 20;
+const SMALLEST_ANSWER = 64 * 1024;
+
+/**
+ * Chooses the partitions of the next Fetch: those whose queue has room, beginning behind the one that was first last
+ * time (a broker fills an answer in the order of the request, and only the first gets a batch larger than the limit).
+ */
+export function planFetch(
+  members: readonly MirrorPartition[],
+  turn: number,
+  settings: LinkSettings,
+  fetchers: number,
+  now: number,
+): FetchPlan {
+  const partitions: MirrorPartition[] = [];
+  let nextAt: number | null = null;
+  let full = false;
+  const largest = largestAnswer(settings, fetchers);
+  for (let i = 0; i < members.length; i += 1) {
+    const partition = members[(i + turn) % members.length] as MirrorPartition;
+    if (!mayFetch(partition)) continue;
+    if (!hasRoom(partition, members.length, largest, settings) || isSilent(partition, now)) {
+      full = true;
+      continue;
+    }
+    if (partition.fetchAfter > now) {
+      nextAt = Math.min(nextAt ?? partition.fetchAfter, partition.fetchAfter);
+      continue;
+    }
+    partitions.push(partition);
+  }
+  return {
+    partitions,
+    maxBytes: largest,
+    partitionMaxBytes: Math.max(
+      SMALLEST_ANSWER,
+      Math.min(largest, Math.ceil((2 * largest) / Math.max(1, partitions.length))),
+    ),
+    maxWaitMs: full || nextAt !== null ? SHORT_WAIT_MS : settings.fetchMaxWaitMs,
+    nextAt,
+  };
+}
+
+/** Queued pieces of a partition that are enough, whatever their bytes: commit markers weigh nothing. */
+const MAX_PIECES = 10_000;
+/** A request so old is silent: what is queued behind it is let go until the broker answers. */
+export const SILENT_AFTER_MS = 2_000;
+
+export function isSilent(partition: MirrorPartition, now: number): boolean {
+  const request = partition.request;
+  return request !== null && now - request.sentAt > SILENT_AFTER_MS;
+}
+
+function mayFetch(partition: MirrorPartition): boolean {
+  return partition.phase === 'mirroring' && !partition.fetching && partition.stopAtEnd === null;
+}
+
+/** All fetchers together never book more than half of the buffer for answers still to come. */
+export function largestAnswer(settings: LinkSettings, fetchers: number): number {
+  const half = Math.floor(settings.bufferBytes / (2 * Math.max(1, fetchers)));
+  return Math.max(
+    SMALLEST_ANSWER,
+    Math.min(settings.fetchMaxBytes, Math.floor(settings.bufferBytes / 4), half),
+  );
+}
+
+/** A partition is asked again while it still has work for about half of its share. */
+export function hasRoom(
+  partition: MirrorPartition,
+  members: number,
+  largest: number,
+  settings: LinkSettings,
+): boolean {
+  const share = settings.bufferBytes / 2 / Math.max(1, members);
+  const enough = Math.max(SMALLEST_ANSWER, Math.min(largest / 2, share));
+  return partition.queue.bytes <= enough && partition.queue.length <= MAX_PIECES;
+}
+
+/** Members of a topic stand together, as the request wants them; order is kept otherwise. */
+export function byTopic(partitions: readonly MirrorPartition[]): Map<string, MirrorPartition[]> {
+  return Map.groupBy(partitions, (partition) => partition.ref.topic);
+}
+
+/** Epoch with which a broker refuses a Fetch if it leads in another one; -1 asks for no check. */
+export function leaderEpochOf(cluster: Cluster, partition: MirrorPartition): number {
+  return cluster.leaderOf(partition.ref.topic, partition.ref.partition)?.leaderEpoch ?? -1;
+}

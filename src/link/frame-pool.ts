@@ -1,0 +1,120 @@
+/**
+ * Buffers of source responses. A response is read straight into a buffer of the pool, its batches are patched and
+ * sent from there, and the buffer is used again when the last of them is done: nothing is copied and the garbage
+ * collector has nothing to do with payload.
+ *
+ * The budget is kept by reservation: who asks for a response reserves its greatest size first and gets the real one
+ * booked instead when it arrives.
+ */
+const SMALLEST_POOLED = 64 * 1024;
+/** Room for headers behind a round number of record bytes. */
+const SLACK = 64 * 1024;
+
+export class Frame {
+  readonly bytes: Buffer;
+  readonly #pool: FramePool;
+  #holders = 1;
+
+  constructor(pool: FramePool, bytes: Buffer) {
+    this.#pool = pool;
+    this.bytes = bytes;
+  }
+
+  hold(): void {
+    this.#holders += 1;
+  }
+
+  /** The last release gives the buffer back: no view on it may be used any more. */
+  release(): void {
+    this.#holders -= 1;
+    if (this.#holders === 0) this.#pool.takeBack(this);
+    else if (this.#holders < 0) throw new Error('a frame was released more often than held');
+  }
+}
+
+export class FramePool {
+  readonly #budget: number;
+  readonly #ours = new WeakSet<ArrayBufferLike>();
+  readonly #free = new Map<number, ArrayBuffer[]>();
+  #freeBytes = 0;
+  #used = 0;
+  #waiting: (() => void)[] = [];
+
+  constructor(budget: number) {
+    this.#budget = budget;
+  }
+
+  /** Bytes reserved or held. */
+  get used(): number {
+    return this.#used;
+  }
+
+  /** Bytes kept for the next frames. */
+  get freeBytes(): number {
+    return this.#freeBytes;
+  }
+
+  /** Books `bytes` if they fit, or if nothing at all is booked. */
+  tryReserve(bytes: number): boolean {
+    if (this.#used > 0 && this.#used + bytes > this.#budget) return false;
+    this.#used += bytes;
+    return true;
+  }
+
+  unreserve(bytes: number): void {
+    this.#used -= bytes;
+    this.#wake();
+  }
+
+  /** Calls back once when bytes were given back. */
+  onRoom(callback: () => void): void {
+    this.#waiting.push(callback);
+  }
+
+  /** For `sendRaw`: the buffer into which a response of `size` bytes is read. */
+  readonly allocate = (size: number): Buffer => {
+    if (size < SMALLEST_POOLED) return Buffer.allocUnsafeSlow(size);
+    const capacity = capacityFor(size);
+    const kept = this.#free.get(capacity)?.pop();
+    if (kept !== undefined) {
+      this.#freeBytes -= capacity;
+      return Buffer.from(kept, 0, size);
+    }
+    const fresh = Buffer.allocUnsafeSlow(capacity);
+    this.#ours.add(fresh.buffer);
+    return fresh.subarray(0, size);
+  };
+
+  /** A response that has arrived in place of `reserved` booked bytes. It is held once. */
+  adopt(bytes: Buffer, reserved: number): Frame {
+    this.#used += bytes.length - reserved;
+    if (bytes.length < reserved) this.#wake();
+    return new Frame(this, bytes);
+  }
+
+  /** @internal called by the frame */
+  takeBack(frame: Frame): void {
+    this.#used -= frame.bytes.length;
+    const memory = frame.bytes.buffer as ArrayBuffer;
+    if (this.#ours.has(memory) && this.#freeBytes + memory.byteLength <= this.#budget / 2) {
+      const list = this.#free.get(memory.byteLength);
+      if (list === undefined) this.#free.set(memory.byteLength, [memory]);
+      else list.push(memory);
+      this.#freeBytes += memory.byteLength;
+    }
+    this.#wake();
+  }
+
+  #wake(): void {
+    if (this.#waiting.length === 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const callback of waiting) callback();
+  }
+}
+
+function capacityFor(size: number): number {
+  let capacity = SMALLEST_POOLED;
+  while (capacity + SLACK < size) capacity *= 2;
+  return capacity + SLACK;
+}

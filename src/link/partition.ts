@@ -1,0 +1,206 @@
+import { producerId } from '../../protocol/records/batch.ts';
+import { PieceQueue } from './piece-queue.ts';
+import type { AppendSpan } from './judge.ts';
+import type { EpochStart, LinkFailure, LinkProgress, PartitionRef, ResumePoint, SettledBy } from './ports.ts';
+import type { Piece } from './pieces.ts';
+
+/**
+ * One mirrored partition: what is known of both ends, what is queued, and where its one append stands.
+ *
+ *     idle ──▶ offered ──▶ sent ──▶ idle                    the round of a healthy partition
+ *       │         ▲          │
+ *       │         │          ├──▶ settling ──▶ idle         outcome open: look, probe (rules 5 and 7)
+ *       ├──▶ preparing ──────┘                               end read at a new leader epoch, epoch written to state
+ *       └──▶ waiting ──▶ idle                                back-off after a passing error
+ *
+ *     any ──▶ closed                                         failed or removed; never left again
+ */
+export type AppendState =
+  | { readonly at: 'idle' }
+  | { readonly at: 'offered' }
+  | { readonly at: 'preparing' }
+  | { readonly at: 'waiting' }
+  | { readonly at: 'sent'; readonly request: AppendRequest }
+  | { readonly at: 'settling'; readonly request: AppendRequest }
+  | { readonly at: 'closed' };
+
+/** What was sent and not answered yet. The pieces stay at the head of the queue until it is settled. */
+export interface AppendRequest extends AppendSpan {
+  readonly nodeId: number;
+  /** Monotonic ms. */
+  readonly sentAt: number;
+}
+
+export const IDLE: AppendState = { at: 'idle' };
+export const OFFERED: AppendState = { at: 'offered' };
+export const PREPARING: AppendState = { at: 'preparing' };
+export const WAITING: AppendState = { at: 'waiting' };
+export const CLOSED: AppendState = { at: 'closed' };
+
+export class MirrorPartition {
+  readonly ref: PartitionRef;
+  readonly resume: ResumePoint;
+  readonly queue = new PieceQueue();
+
+  phase: LinkProgress['phase'] = 'recovering';
+  append: AppendState = IDLE;
+  /** Known end of the destination, all of it ours; -1 until recovered. */
+  end = -1;
+  /** Destination leader epoch in which `end` was last read, -1: none. */
+  verifiedEpoch = -1;
+  /** Raised by each append and each read that changes `end`: a watcher sees that it was overtaken. */
+  turn = 0;
+  settledBy: SettledBy = 'none-needed';
+
+  /** Next source offset to be fetched, and leader epoch of the batch before it. */
+  fetchOffset = 0;
+  fetchEpoch = -1;
+  /** Raised when what is fetched meanwhile must be dropped. */
+  fetchRound = 0;
+  fetching = false;
+  /** Not fetched before this monotonic time. */
+  fetchAfter = 0;
+  fetchFaults = 0;
+  /** Nothing may follow what is queued. */
+  stopAtEnd: LinkFailure | null = null;
+  failure: LinkFailure | null = null;
+
+  sourceHighWatermark = -1;
+  sourceLastStableOffset = -1;
+  sourceSeenAt: number | null = null;
+  /** Leader epoch of the last appended batch. */
+  lastSourceEpoch = -1;
+  fetchError: string | null = null;
+  appendError: string | null = null;
+  appendFaults = 0;
+  corruptReplies = 0;
+  raisedLimit = false;
+  unverified: { readonly from: number; readonly to: number } | null = null;
+  onIdle: (() => void)[] = [];
+
+  readonly openIds = new Set<bigint>();
+  readonly #epochs: EpochStart[];
+  readonly counts = {
+    dataBatches: 0,
+    dataBytes: 0,
+    commitMarkers: 0,
+    inertMarkers: 0,
+    barriers: 0,
+    rebuiltBatches: 0,
+  };
+
+  constructor(ref: PartitionRef, resume: ResumePoint) {
+    this.ref = ref;
+    this.resume = resume;
+    this.#epochs = [...resume.epochs];
+    for (const id of resume.openIds ?? []) this.openIds.add(id);
+  }
+
+  get closed(): boolean {
+    return this.append.at === 'closed';
+  }
+
+  /** The append that has no known outcome yet, or null. */
+  get request(): AppendRequest | null {
+    return this.append.at === 'sent' || this.append.at === 'settling' ? this.append.request : null;
+  }
+
+  /**
+   * Nothing more is done with the partition. Batches of a request that was not answered stay untouched until its
+   * connection has answered or ended: the system may still be reading them (case C13).
+   */
+  close(): void {
+    const unanswered = this.append.at === 'sent' ? this.append.request : null;
+    this.append = CLOSED;
+    this.phase = 'ended';
+    this.fetchRound += 1;
+    if (unanswered === null) this.queue.clear();
+    else this.queue.cutAt(unanswered.to);
+  }
+
+  /** The request that was in progress at `close` has been answered, or its connection has ended. */
+  requestEnded(): void {
+    this.queue.clear();
+  }
+
+  /** Source leader epoch that state already knows as begun. */
+  get knownEpoch(): number {
+    return this.#epochs.at(-1)?.epoch ?? -1;
+  }
+
+  epochBegan(start: EpochStart): void {
+    if (start.epoch > this.knownEpoch) this.#epochs.push(start);
+  }
+
+  /** Source leader epoch of the batch before `offset`, -1 when not known. */
+  epochBefore(offset: number): number {
+    return this.#epochs.findLast((start) => start.offset < offset)?.epoch ?? -1;
+  }
+
+  /** Forgets what is fetched and begins again at `offset`. */
+  refetchFrom(offset: number): void {
+    this.queue.clear();
+    this.fetchRound += 1;
+    this.fetchOffset = offset;
+    this.fetchEpoch = this.epochBefore(offset);
+    this.stopAtEnd = null;
+  }
+
+  /** Pieces up to `offset` stand at the destination: count them and let them go. */
+  appended(offset: number): void {
+    this.turn += 1;
+    for (let i = 0; ; i += 1) {
+      const piece = this.queue.at(i);
+      if (piece === undefined || piece.offset >= offset) break;
+      this.#count(piece, Math.min(piece.next, offset));
+    }
+    this.end = offset;
+    this.queue.advance(offset);
+  }
+
+  /** A piece that was appended before this run: known, but not counted. */
+  foundStored(piece: Piece): void {
+    if (piece.epoch > this.lastSourceEpoch) this.lastSourceEpoch = piece.epoch;
+    if (piece.kind === 'data' && piece.transactional) this.openIds.add(producerId(piece.bytes, 0));
+    else if (piece.kind === 'commit') this.openIds.delete(piece.producerId);
+  }
+
+  #count(piece: Piece, next: number): void {
+    this.foundStored(piece);
+    switch (piece.kind) {
+      case 'data':
+        this.counts.dataBatches += 1;
+        this.counts.dataBytes += piece.bytes.length;
+        break;
+      case 'commit':
+        this.counts.commitMarkers += 1;
+        break;
+      case 'barrier':
+        this.counts.barriers += 1;
+        break;
+      case 'inert':
+        this.counts.inertMarkers += next - piece.offset;
+        break;
+      default:
+        piece satisfies never;
+    }
+  }
+
+  progress(now: number): LinkProgress {
+    const request = this.request;
+    return {
+      phase: this.phase,
+      sourceHighWatermark: this.sourceHighWatermark,
+      sourceLastStableOffset: this.sourceLastStableOffset,
+      sourceSeenAt: this.sourceSeenAt,
+      destinationEnd: this.end,
+      lastSourceEpoch: this.lastSourceEpoch >= 0 ? this.lastSourceEpoch : this.epochBefore(this.end),
+      error: this.failure?.message ?? this.appendError ?? this.fetchError,
+      requestAgeMs: request === null ? 0 : Math.max(0, now - request.sentAt),
+      settledBy: this.settledBy,
+      counts: { ...this.counts },
+      openIds: [...this.openIds],
+      unverified: this.unverified,
+    };
+  }
+}

@@ -1,0 +1,88 @@
+import type { Cluster } from '../net/cluster.ts';
+import { compareTail } from './compare-tail.ts';
+import type { EndReader, EndReading } from './end-reader.ts';
+import { LinkFailureError, linkFailure } from './failure.ts';
+import type { MirrorPartition } from './partition.ts';
+import type { Limiter } from './pause.ts';
+import type { SettledBy } from './ports.ts';
+import type { LinkSettings } from './settings.ts';
+import type { Settler } from './settler.ts';
+
+export interface RecoveryParts {
+  readonly source: Cluster;
+  readonly destination: Cluster;
+  readonly settings: LinkSettings;
+  readonly ends: EndReader;
+  readonly settler: Settler;
+  /** Bounds how many tails are compared at once. */
+  readonly limiter: Limiter;
+}
+
+/**
+ * What a new owner does before its first append (DESIGN 5.5 rule 9): unless the former one released exactly this
+ * end, some request of it may still run, so the end is settled by probing; then everything behind the persisted end
+ * is compared with the source.
+ * @throws LinkFailureError; GivenUpError
+ */
+export async function recover(
+  partition: MirrorPartition,
+  parts: RecoveryParts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { ref, resume } = partition;
+  const topicId = resume.destinationTopicId;
+  const onWait = (why: string): void => {
+    partition.appendError = why;
+  };
+  let reading: EndReading = await parts.ends.read(ref, { topicId, signal, onWait });
+  let by: SettledBy = 'released';
+  if (!resume.released || reading.end !== resume.persistedEnd) {
+    reading = await parts.settler.probe({ ref, topicId, signal, onWait }, true);
+    by = 'probe';
+  }
+  if (reading.end > resume.persistedEnd) {
+    const { end } = reading;
+    await parts.limiter.run(() => compareBehind(partition, parts, resume.persistedEnd, end, signal, onWait));
+  }
+  partition.end = reading.end;
+  partition.verifiedEpoch = reading.leaderEpoch;
+  partition.settledBy = by;
+  partition.appendError = null;
+  partition.refetchFrom(reading.end);
+}
+
+async function compareBehind(
+  partition: MirrorPartition,
+  parts: RecoveryParts,
+  from: number,
+  to: number,
+  signal: AbortSignal,
+  onWait: (why: string) => void,
+): Promise<void> {
+  const { ref, resume } = partition;
+  const compared = await compareTail({
+    source: parts.source,
+    destination: parts.destination,
+    settings: parts.settings,
+    ref,
+    from,
+    to,
+    sourceTopicId: resume.sourceTopicId,
+    destinationTopicId: resume.destinationTopicId,
+    epochBefore: (offset) => partition.epochBefore(offset),
+    signal,
+    onWait,
+    onMatched: (piece) => partition.foundStored(piece),
+  });
+  switch (compared.kind) {
+    case 'equal':
+      return;
+    case 'unverified':
+      partition.unverified = { from: compared.from, to: compared.to };
+      return;
+    case 'differs':
+      throw new LinkFailureError(linkFailure('tail-differs', compared.message, compared.offset));
+    default:
+      compared satisfies never;
+  }
+}

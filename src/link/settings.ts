@@ -1,0 +1,73 @@
+/**
+ * What a link may use, and the bound on its memory.
+ *
+ * Bytes held by one mirror at most:
+ *
+ *     bufferBytes                         source responses being read, queued or appended, all partitions together
+ *   + one batch                           the first batch of a response may be larger than fetchMaxBytes
+ *   + brokers x copyBytes                 a request of small batches is put together in a buffer of its own
+ *   + 2 x compareBytes x comparisons      read-backs: stored tail and source beside each other, 4 comparisons at once
+ *
+ * With the defaults that is 24 MiB + largest batch + 0.5 MiB a destination broker, and 8 MiB while tails are compared.
+ * It doesn't grow with the number of topics or their size: a partition is only asked for more when its queue has
+ * room, and a Fetch is only sent when its whole answer fits into what is left of `bufferBytes`.
+ */
+export interface LinkSettings {
+  /** Bytes of source responses held at once. */
+  readonly bufferBytes: number;
+  /** Largest answer asked of one source broker; at most a quarter of `bufferBytes` is used. */
+  readonly fetchMaxBytes: number;
+  /** How long a source broker may wait for data, in ms. */
+  readonly fetchMaxWaitMs: number;
+  /** Fetch connections for each source broker; partitions are spread over them. */
+  readonly fetchers: number;
+  /** Upper bound on the rate read from the source, bytes a second over all partitions; null: none. */
+  readonly maxBytesPerSecond: number | null;
+  /** Largest request to a destination broker; must stay below its `socket.request.max.bytes`. */
+  readonly maxRequestBytes: number;
+  /** Batches below 32 KiB are copied into the request, at most this many bytes of them. */
+  readonly copyBytes: number;
+  /** Markers of one partition in one request, and of all partitions together. */
+  readonly maxMarkersPerPartition: number;
+  readonly maxMarkersPerRequest: number;
+  /** `timeout.ms` of Produce: how long a destination broker waits for its followers. */
+  readonly produceTimeoutMs: number;
+  /** Time-out of one question of a read-back; these go over connections of their own. */
+  readonly readBackTimeoutMs: number;
+  /** How long `remove` waits for an unanswered append before it gives up, naming the broker. */
+  readonly silenceMs: number;
+  /** How often the ends of idle partitions are read. */
+  readonly endWatchMs: number;
+  /** How long an end must stand still before a request that may have held markers counts as ended. */
+  readonly markerStillMs: number;
+  /** First and longest wait after a passing error. */
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+  /** Request-handler threads assumed of a broker whose `num.io.threads` can't be read. */
+  readonly ioThreads: number;
+  /** Bytes read at once from each side while tails are compared. */
+  readonly compareBytes: number;
+}
+
+const MIB = 1024 * 1024;
+
+export const defaultLinkSettings: LinkSettings = {
+  bufferBytes: 24 * MIB,
+  fetchMaxBytes: 4 * MIB,
+  fetchMaxWaitMs: 500,
+  fetchers: 1,
+  maxBytesPerSecond: null,
+  maxRequestBytes: 8 * MIB,
+  copyBytes: 512 * 1024,
+  maxMarkersPerPartition: 2_000,
+  maxMarkersPerRequest: 8_000,
+  produceTimeoutMs: 30_000,
+  readBackTimeoutMs: 2_000,
+  silenceMs: 60_000,
+  endWatchMs: 1_000,
+  markerStillMs: 2_000,
+  backoffMs: 100,
+  maxBackoffMs: 5_000,
+  ioThreads: 8,
+  compareBytes: MIB,
+};

@@ -1,0 +1,303 @@
+import { ErrorCode, errorName } from '../../protocol/errors.ts';
+import type { Cluster } from '../net/cluster.ts';
+import { TopicGoneError, askOffset, recreated } from './end-reader.ts';
+import { linkFailure, nameOf, range, textOf } from './failure.ts';
+import { Fetcher, type FetchEntry } from './fetcher.ts';
+import type { Frame, FramePool } from './frame-pool.ts';
+import type { MirrorPartition } from './partition.ts';
+import { backoff } from './pause.ts';
+import type { LinkFailure } from './ports.ts';
+import { RateLimit } from './rate-limit.ts';
+import type { LinkSettings } from './settings.ts';
+import { transform } from './transform.ts';
+
+export interface SourceHooks {
+  /** Pieces were queued, or `stopAtEnd` was set. */
+  queued(partition: MirrorPartition): void;
+}
+
+const EARLIEST = -2n;
+const LATEST = -1n;
+const GONE_AFTER_MS = 10_000;
+const NO_ABORTED: [] = [];
+
+/**
+ * The source half of a link: each partition is fetched from its leader, outages and moved leaders become a passing
+ * error with back-off, and what can't be mirrored stops the partition behind all that could (`stopAtEnd`).
+ */
+export class SourceSide {
+  readonly #source: Cluster;
+  readonly #settings: LinkSettings;
+  readonly #pool: FramePool;
+  readonly #rate: RateLimit;
+  readonly #hooks: SourceHooks;
+  readonly #fetchers = new Map<string, Fetcher>();
+  readonly #routes = new Map<MirrorPartition, Fetcher | null>();
+  readonly #goneSince = new Map<string, number>();
+  readonly #lost = new Set<MirrorPartition>();
+  #timer: NodeJS.Timeout | null = null;
+  #faults = 0;
+  #closed = false;
+
+  constructor(source: Cluster, settings: LinkSettings, pool: FramePool, hooks: SourceHooks) {
+    this.#source = source;
+    this.#settings = settings;
+    this.#pool = pool;
+    this.#rate = new RateLimit(settings.maxBytesPerSecond);
+    this.#hooks = hooks;
+  }
+
+  /** Begins to fetch from `partition.fetchOffset` on. */
+  add(partition: MirrorPartition): void {
+    this.#routes.set(partition, null);
+    // whatever is known may be old: the topic's id is looked at before the first byte
+    this.#lost.add(partition);
+    this.#refreshSoon(0);
+  }
+
+  remove(partition: MirrorPartition): void {
+    this.#routes.get(partition)?.remove(partition);
+    this.#routes.delete(partition);
+    this.#lost.delete(partition);
+  }
+
+  /** The partition's queue has room again. */
+  nudge(partition: MirrorPartition): void {
+    this.#routes.get(partition)?.nudgeFor(partition);
+  }
+
+  close(): void {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    for (const fetcher of this.#fetchers.values()) fetcher.close();
+    this.#fetchers.clear();
+    this.#routes.clear();
+    this.#lost.clear();
+  }
+
+  #received(partition: MirrorPartition, entry: FetchEntry, frame: Frame): void {
+    if (entry.errorCode !== ErrorCode.NONE) {
+      this.#refused(partition, entry.errorCode);
+      return;
+    }
+    if (entry.divergingEpoch.endOffset >= 0) {
+      this.#stop(partition, diverged(partition, entry.divergingEpoch.endOffset));
+      return;
+    }
+    partition.fetchFaults = 0;
+    partition.fetchError = null;
+    partition.sourceHighWatermark = entry.highWatermark;
+    partition.sourceLastStableOffset = entry.lastStableOffset;
+    partition.sourceSeenAt = Date.now();
+    const { records } = entry;
+    if (records === null || records.length === 0) return;
+    const done = transform(partition.ref, {
+      records,
+      aborted: entry.abortedTransactions ?? NO_ABORTED,
+      next: partition.fetchOffset,
+      frame,
+    });
+    if (done.failure !== null) partition.stopAtEnd = done.failure;
+    if (done.pieces.length > 0) {
+      partition.fetchOffset = done.next;
+      partition.fetchEpoch = done.epoch;
+      partition.queue.push(done.pieces);
+    }
+    if (done.pieces.length > 0 || done.failure !== null) this.#hooks.queued(partition);
+  }
+
+  #refused(partition: MirrorPartition, code: number): void {
+    const what = `source: ${errorName(code)}`;
+    switch (code) {
+      case ErrorCode.OFFSET_OUT_OF_RANGE:
+        void this.#judgeRange(partition, partition.fetchRound);
+        return;
+      case ErrorCode.TOPIC_AUTHORIZATION_FAILED: {
+        const message = `${nameOf(partition.ref)}: the source refused Fetch with ${errorName(code)}; grant READ and DESCRIBE on the topic`;
+        this.#stop(partition, linkFailure('authorization', message, partition.fetchOffset, true));
+        return;
+      }
+      default:
+        this.#setBack(partition, what);
+        this.#lose([partition]);
+    }
+  }
+
+  /** OFFSET_OUT_OF_RANGE: below the log start retention overtook us, anywhere else the log is another one. */
+  async #judgeRange(partition: MirrorPartition, round: number): Promise<void> {
+    this.#setBack(partition, 'source: OFFSET_OUT_OF_RANGE');
+    const { ref, fetchOffset } = partition;
+    try {
+      await this.#source.refresh([ref.topic]);
+      const leader = this.#source.leaderOf(ref.topic, ref.partition);
+      if (leader === undefined) throw new Error(`${nameOf(ref)} has no leader on ${this.#source.name}`);
+      const timeoutMs = this.#settings.readBackTimeoutMs;
+      const connection = await this.#source.connection(leader.nodeId, 'readback', {
+        connectTimeoutMs: timeoutMs,
+      });
+      const start = await askOffset(connection, ref, leader.leaderEpoch, EARLIEST, timeoutMs);
+      const end = await askOffset(connection, ref, leader.leaderEpoch, LATEST, timeoutMs);
+      if (typeof start === 'string') throw new Error(start);
+      if (typeof end === 'string') throw new Error(end);
+      if (this.#routes.has(partition) && partition.fetchRound === round) {
+        this.#stop(partition, outOfRange(partition, fetchOffset, start, end));
+      }
+    } catch (error) {
+      partition.fetchError = textOf(error);
+    }
+  }
+
+  #unreachable(partitions: readonly MirrorPartition[], why: string): void {
+    for (const partition of partitions) this.#setBack(partition, why);
+    this.#lose(partitions);
+  }
+
+  #setBack(partition: MirrorPartition, why: string): void {
+    partition.fetchError = why;
+    const { backoffMs, maxBackoffMs } = this.#settings;
+    partition.fetchAfter = performance.now() + backoff(backoffMs, maxBackoffMs, partition.fetchFaults);
+    partition.fetchFaults += 1;
+  }
+
+  /** All that is queued is still appended; then the partition fails. */
+  #stop(partition: MirrorPartition, failure: LinkFailure): void {
+    partition.stopAtEnd ??= failure;
+    this.#hooks.queued(partition);
+  }
+
+  /** These need fresh metadata before they are fetched on. */
+  #lose(partitions: readonly MirrorPartition[]): void {
+    for (const partition of partitions) if (this.#routes.has(partition)) this.#lost.add(partition);
+    this.#refreshSoon(backoff(this.#settings.backoffMs, this.#settings.maxBackoffMs, this.#faults));
+  }
+
+  #refreshSoon(ms: number): void {
+    if (this.#closed || this.#timer !== null) return;
+    this.#timer = setTimeout(() => void this.#refresh(), ms);
+  }
+
+  async #refresh(): Promise<void> {
+    const lost = [...this.#lost];
+    this.#lost.clear();
+    let why: string | null = null;
+    try {
+      await this.#source.refresh([...new Set(lost.map((partition) => partition.ref.topic))]);
+    } catch (error) {
+      why = textOf(error);
+    }
+    this.#timer = null;
+    if (this.#closed) return;
+    this.#faults = why === null ? 0 : this.#faults + 1;
+    for (const partition of lost) {
+      if (!this.#routes.has(partition)) continue;
+      if (why === null) {
+        this.#route(partition);
+      } else {
+        partition.fetchError = why;
+        this.#lost.add(partition);
+      }
+    }
+    if (this.#lost.size > 0) {
+      this.#refreshSoon(backoff(this.#settings.backoffMs, this.#settings.maxBackoffMs, this.#faults + 1));
+    }
+  }
+
+  #route(partition: MirrorPartition): void {
+    const { ref, resume } = partition;
+    const topic = this.#source.topic(ref.topic);
+    if (topic === undefined || topic.errorCode === ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) {
+      this.#gone(partition);
+      return;
+    }
+    this.#goneSince.delete(ref.topic);
+    if (topic.errorCode === 0 && topic.topicId !== resume.sourceTopicId) {
+      this.#stop(partition, recreated(ref, this.#source.name, resume.sourceTopicId, topic.topicId));
+      return;
+    }
+    const leader = this.#source.leaderOf(ref.topic, ref.partition);
+    const known = this.#routes.get(partition) ?? null;
+    if (leader === undefined) {
+      partition.fetchError = `${nameOf(ref)} has no leader on ${this.#source.name}`;
+      known?.remove(partition);
+      this.#routes.set(partition, null);
+      this.#lost.add(partition);
+      return;
+    }
+    const fetcher = this.#fetcherFor(leader.nodeId, ref.partition);
+    if (known === fetcher) {
+      fetcher.nudge();
+      return;
+    }
+    known?.remove(partition);
+    this.#routes.set(partition, fetcher);
+    fetcher.add(partition);
+  }
+
+  /** A topic just made or a broker just started may not know it yet: only what stays unknown is gone. */
+  #gone(partition: MirrorPartition): void {
+    const { topic } = partition.ref;
+    const now = performance.now();
+    const since = this.#goneSince.get(topic) ?? now;
+    this.#goneSince.set(topic, since);
+    const error = new TopicGoneError(partition.ref, this.#source.name);
+    if (now - since > GONE_AFTER_MS) {
+      this.#stop(partition, { ...error.asFailure().failure, code: 'source-topic-gone' });
+      return;
+    }
+    partition.fetchError = error.message;
+    this.#lost.add(partition);
+  }
+
+  #fetcherFor(nodeId: number, partition: number): Fetcher {
+    const lane = `fetch-${partition % this.#settings.fetchers}`;
+    const key = `${nodeId}/${lane}`;
+    let fetcher = this.#fetchers.get(key);
+    if (fetcher === undefined) {
+      fetcher = new Fetcher(nodeId, lane, {
+        cluster: this.#source,
+        settings: this.#settings,
+        pool: this.#pool,
+        rate: this.#rate,
+        hooks: {
+          received: (one, entry, frame) => this.#received(one, entry, frame),
+          unreachable: (partitions, why) => this.#unreachable(partitions, why),
+        },
+        fetchers: () => this.#fetchers.size,
+      });
+      this.#fetchers.set(key, fetcher);
+    }
+    return fetcher;
+  }
+}
+
+function diverged(partition: MirrorPartition, endOffset: number): LinkFailure {
+  const { ref, fetchOffset, fetchEpoch } = partition;
+  return linkFailure(
+    'diverged',
+    `${nameOf(ref)}: the source's log has diverged: leader epoch ${fetchEpoch}, from which the mirror holds records up to ${fetchOffset}, ends there at ${endOffset} (unclean election); ${range(endOffset, fetchOffset)} at the destination is no longer the source's, rebuild the topic`,
+    endOffset,
+  );
+}
+
+function outOfRange(partition: MirrorPartition, offset: number, start: number, end: number): LinkFailure {
+  const name = nameOf(partition.ref);
+  if (offset === 0 && start > 0) {
+    return linkFailure(
+      'non-zero-log-start',
+      `${name}: the source's log starts at ${start}, and a mirror of it would need filler for ${range(0, start)}, which comes later; exclude the topic`,
+      start,
+    );
+  }
+  if (offset < start) {
+    return linkFailure(
+      'retention-overtook',
+      `${name}: source offsets ${range(offset, start)} were deleted by retention before they were mirrored (log start ${start}); rebuild the topic, and give the source a longer retention`,
+      offset,
+    );
+  }
+  return linkFailure(
+    'diverged',
+    `${name}: the mirror stands at ${offset} with source leader epoch ${partition.fetchEpoch}, but the source's log holds ${range(start, end)} and not that epoch: it has diverged (unclean election or a restored log), rebuild the topic`,
+    Math.min(offset, end),
+  );
+}
