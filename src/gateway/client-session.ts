@@ -1,0 +1,404 @@
+import { apiName } from '../../protocol/api-keys.ts';
+import { parseRequestHeader, type RequestHeader } from '../../protocol/frame/headers.ts';
+import type { CloseCause } from '../net/close-cause.ts';
+import type { FramedHandlers, FramedSocket } from '../net/framed-socket.ts';
+import type { GatewayLimits } from './config.ts';
+import type { DecodeTable } from './decode-table.ts';
+import { Gate } from './gate.ts';
+import { OrderQueue, type Slot } from './order-queue.ts';
+import type { CallerRights } from './ports.ts';
+import { rightsOver } from './rights.ts';
+import type { ApiRule, ReplyHandler, RequestSeen, ResponseChunks, RuleServices, Verdict } from './rule.ts';
+import { withSize } from './splice.ts';
+import type { Upstream } from './upstream.ts';
+
+/**
+ * One client connection, the client's side of it. Frames come in, each is looked up in the decode table and forwarded,
+ * rewritten, answered or refused; answers leave through the order queue.
+ *
+ *     connecting --> serving --> closing --> gone
+ *                                   \--> hearing --> gone     an answer is still due whose outcome matters (role mirror)
+ *
+ * Reading from the client stops while the upstream connects, while a request is judged that has to wait, while a verb
+ * runs, while either side does not take what was written, and above `maxInFlight` unanswered requests. Reading from the
+ * broker stops while the client does not take its answers and while an answer is rewritten that needs a lookup.
+ */
+type ClientHold =
+  | 'penalty'
+  | 'connecting'
+  | 'waiting'
+  | 'verb'
+  | 'in-flight'
+  | 'broker-slow'
+  | 'client-slow'
+  | 'closing';
+type BrokerHold = 'client-slow' | 'rewriting';
+
+export interface SessionOptions {
+  readonly services: RuleServices;
+  readonly table: DecodeTable;
+  readonly limits: GatewayLimits;
+  /** Opens this connection's upstream. Rejects with a text that names what failed. */
+  readonly connect: () => Promise<Upstream>;
+  readonly delayMs: number;
+  readonly onUpstreamOpen: (upstream: Upstream) => void;
+  readonly onUpstreamClosed: (upstream: Upstream, cause: CloseCause, detail: string) => void;
+  /** Called once, when both sides are gone. */
+  readonly onGone: (cause: CloseCause, detail: string, served: boolean) => void;
+}
+
+export interface SessionCounts {
+  requests: number;
+  forwarded: number;
+  answeredHere: number;
+}
+
+/** A lost client's upstream is kept so long for an answer that must be heard. */
+const HEARING_MS = 60_000;
+/** A request that waits for the mirrors' state is given up after so long; its client has long timed out. */
+const WAITING_MS = 60_000;
+
+export class ClientSession implements FramedHandlers {
+  readonly counts: SessionCounts = { requests: 0, forwarded: 0, answeredHere: 0 };
+  readonly #client: FramedSocket;
+  readonly #address: string;
+  readonly #options: SessionOptions;
+  readonly #order: OrderQueue;
+  readonly #clientGate: Gate<ClientHold>;
+  #brokerGate: Gate<BrokerHold> | null = null;
+  #upstream: Upstream | null = null;
+  #state: 'connecting' | 'serving' | 'closing' | 'hearing' | 'gone' = 'connecting';
+  #served = false;
+  #softwareName = '';
+  #clientEnd: { cause: CloseCause; detail: string } | null = null;
+  #clientId: string | null = null;
+  #waits = 0;
+  readonly #rights: CallerRights;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(client: FramedSocket, options: SessionOptions) {
+    this.#client = client;
+    this.#address = client.remoteAddress ?? 'unknown';
+    this.#options = options;
+    this.#clientGate = new Gate<ClientHold>(client);
+    this.#rights = rightsOver(
+      (chunks, awaiting) => this.#send(chunks, awaiting),
+      () => this.#clientId,
+    );
+    this.#order = new OrderQueue({
+      write: (chunks) => this.#toClient(chunks),
+      close: ({ cause, detail }) => this.#client.endAfterWrites(cause, detail),
+      shrunk: () => {
+        if (this.#order.size <= options.limits.maxInFlight / 2) this.#clientGate.lift('in-flight');
+      },
+    });
+  }
+
+  /** What holds back reading from the client now, for tests and snapshots. */
+  get holds(): readonly string[] {
+    return [
+      ...this.#clientGate.reasons.map((reason) => `client:${reason}`),
+      ...(this.#brokerGate?.reasons ?? []).map((reason) => `broker:${reason}`),
+    ];
+  }
+
+  get state(): string {
+    return this.#state;
+  }
+
+  start(): void {
+    this.#clientGate.hold('connecting');
+    const { delayMs } = this.#options;
+    if (delayMs === 0) void this.#connect();
+    else {
+      this.#clientGate.hold('penalty');
+      this.#timer = setTimeout(() => {
+        this.#clientGate.lift('penalty');
+        void this.#connect();
+      }, delayMs);
+    }
+  }
+
+  async #connect(): Promise<void> {
+    let upstream: Upstream;
+    try {
+      upstream = await this.#options.connect();
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.#client.end('upstream-connect-failed', why);
+      return;
+    }
+    if (this.#state !== 'connecting') {
+      upstream.end('local-close');
+      return;
+    }
+    this.#state = 'serving';
+    this.#upstream = upstream;
+    this.#brokerGate = new Gate<BrokerHold>(upstream);
+    this.#options.onUpstreamOpen(upstream);
+    upstream.handle({
+      onDrain: () => this.#clientGate.lift('broker-slow'),
+      onSettled: () => this.#heard(),
+      onClosed: (cause, detail) => this.#upstreamClosed(upstream, cause, detail),
+    });
+    this.#clientGate.lift('connecting');
+  }
+
+  // --- from the client ------------------------------------------------------------------------------------------
+
+  onFrame(frame: Buffer): void {
+    if (this.#state !== 'serving') return;
+    this.counts.requests += 1;
+    this.#handle(frame);
+  }
+
+  onDrain(): void {
+    this.#brokerGate?.lift('client-slow');
+    this.#clientGate.lift('client-slow');
+  }
+
+  onClosed(cause: CloseCause, detail: string): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#clientEnd = { cause, detail };
+    this.#order.stop();
+    const upstream = this.#upstream;
+    if (upstream === null || this.#state === 'closing') {
+      this.#gone();
+      return;
+    }
+    // what was held back for this client is of no use any more, but answers that must be heard are
+    this.#brokerGate?.lift('client-slow');
+    if (!upstream.hasMustHear) {
+      this.#state = 'closing';
+      upstream.endAfterWrites('local-close', `the client went: ${cause}`);
+      return;
+    }
+    this.#state = 'hearing';
+    this.#timer = setTimeout(() => upstream.end('local-close', 'an answer did not come'), HEARING_MS);
+  }
+
+  #handle(frame: Buffer): void {
+    const key = frame.readInt16BE(0);
+    const version = frame.readInt16BE(2);
+    const treatment = this.#options.table.lookup(key, version);
+    if (treatment.kind === 'refused') {
+      this.#closeInTurn('request-refused', treatment.why);
+      return;
+    }
+    const { request: rule, response } = treatment;
+    if (rule === null || rule === undefined) {
+      this.#forward(withSize(frame), frame.readInt32BE(4), version, response ?? null, null);
+      return;
+    }
+    let header: RequestHeader;
+    let verdict: Verdict;
+    try {
+      header = parseRequestHeader(frame);
+      this.#clientId = header.clientId;
+      const seen: RequestSeen = {
+        ...this.#options.services,
+        frame,
+        header,
+        clientAddress: this.#address,
+        rights: this.#rights,
+        softwareName: this.#softwareName,
+      };
+      verdict = rule.run(seen);
+      this.#softwareName = seen.softwareName;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.#closeInTurn('bad-frame', `${apiName(key)} v${version}: ${why}`);
+      return;
+    }
+    this.#carryOut(verdict, frame, header, response ?? null);
+  }
+
+  #carryOut(
+    verdict: Verdict,
+    frame: Buffer,
+    header: RequestHeader,
+    response: ApiRule['response'] | null,
+  ): void {
+    const { apiVersion, correlationId } = header;
+    switch (verdict.kind) {
+      case 'forward':
+        if (verdict.expectReply) this.#forward(withSize(frame), correlationId, apiVersion, response, null);
+        else this.#sendOneWay(withSize(frame));
+        return;
+      case 'forward-as':
+        if (verdict.expectReply) {
+          this.#forward(verdict.chunks, correlationId, apiVersion, response, verdict.reply ?? null);
+        } else this.#sendOneWay(verdict.chunks);
+        if (verdict.thenClose !== undefined) {
+          this.#closeInTurn(verdict.thenClose.cause, verdict.thenClose.detail);
+        }
+        return;
+      case 'answer':
+        this.counts.answeredHere += 1;
+        this.#openSlot().fill(verdict.chunks);
+        return;
+      case 'answer-later':
+        this.counts.answeredHere += 1;
+        this.#answerLater(verdict.chunks);
+        return;
+      case 'wait':
+        this.#waitThen(verdict.until, () => this.#handle(frame));
+        return;
+      case 'close':
+        this.#closeInTurn(verdict.reason.cause, verdict.reason.detail);
+        return;
+    }
+  }
+
+  // As on a broker, one connection works on one such request at a time: what is behind it is not even read.
+  #answerLater(chunks: Promise<readonly Uint8Array[]>): void {
+    const slot = this.#openSlot();
+    this.#clientGate.hold('verb');
+    chunks.then(
+      (answer) => {
+        slot.fill(answer);
+        this.#clientGate.lift('verb');
+      },
+      (error: unknown) => {
+        slot.close({
+          cause: 'internal-error',
+          detail: error instanceof Error ? error.message : String(error),
+        });
+      },
+    );
+  }
+
+  #waitThen(until: Promise<void>, again: () => void): void {
+    this.#clientGate.hold('waiting');
+    this.#waits += 1;
+    const finish = (act: () => void): void => {
+      clearTimeout(timer);
+      if (over || this.#state !== 'serving') return;
+      over = true;
+      act();
+      // `again` may have to wait once more
+      this.#waits -= 1;
+      if (this.#waits === 0) this.#clientGate.lift('waiting');
+    };
+    let over = false;
+    const timer = setTimeout(() => {
+      finish(() =>
+        this.#closeInTurn('request-refused', 'the state of the mirrors could not be read for a minute'),
+      );
+    }, WAITING_MS);
+    until.then(
+      () => finish(again),
+      (error: unknown) => {
+        finish(() => this.#closeInTurn('shutdown', error instanceof Error ? error.message : String(error)));
+      },
+    );
+  }
+
+  #closeInTurn(cause: CloseCause, detail: string): void {
+    this.#clientGate.hold('closing');
+    this.#order.open().close({ cause, detail });
+  }
+
+  #openSlot(): Slot {
+    const slot = this.#order.open();
+    if (this.#order.size >= this.#options.limits.maxInFlight) this.#clientGate.hold('in-flight');
+    return slot;
+  }
+
+  // --- to the broker --------------------------------------------------------------------------------------------
+
+  #forward(
+    chunks: readonly Uint8Array[],
+    correlationId: number,
+    version: number,
+    rule: ApiRule['response'] | null,
+    reply: ReplyHandler | null,
+  ): void {
+    const slot = this.#openSlot();
+    const softwareName = this.#softwareName;
+    this.#send(chunks, {
+      correlationId,
+      mustHear: reply?.mustHear ?? false,
+      lost: (why, sent) => reply?.lost(why, sent),
+      answered: (frame) => {
+        this.#served = true;
+        if (reply !== null) this.#fill(slot, frame, () => reply.answered(frame));
+        else if (rule === null || rule === undefined) slot.fill(withSize(frame));
+        else {
+          const { services } = this.#options;
+          this.#fill(slot, frame, () => rule.run({ ...services, frame, apiVersion: version, softwareName }));
+        }
+      },
+    });
+  }
+
+  #sendOneWay(chunks: readonly Uint8Array[]): void {
+    this.#send(chunks, null);
+  }
+
+  #send(chunks: readonly Uint8Array[], awaiting: Parameters<Upstream['send']>[1]): void {
+    this.counts.forwarded += 1;
+    if (this.#upstream?.send(chunks, awaiting) === false) this.#clientGate.hold('broker-slow');
+  }
+
+  /** Turns the broker's frame into the client's answer; a frame that can't be read ends the connection (case S4). */
+  #fill(slot: Slot, frame: Buffer, make: () => ResponseChunks | Promise<ResponseChunks>): void {
+    const bad = (error: unknown): void => {
+      const why = error instanceof Error ? error.message : String(error);
+      this.#upstream?.end('bad-frame', why);
+      this.#client.endAfterWrites('upstream-closed', `the broker's answer can't be read: ${why}`);
+    };
+    try {
+      const made = make();
+      if (!(made instanceof Promise)) {
+        slot.fill(made ?? withSize(frame));
+        return;
+      }
+      this.#brokerGate?.hold('rewriting');
+      made.then((chunks) => {
+        slot.fill(chunks ?? withSize(frame));
+        this.#brokerGate?.lift('rewriting');
+      }, bad);
+    } catch (error) {
+      bad(error);
+    }
+  }
+
+  #toClient(chunks: readonly Uint8Array[]): void {
+    if (this.#client.write(chunks)) return;
+    if (this.#client.state !== 'open') return;
+    this.#brokerGate?.hold('client-slow');
+    this.#clientGate.hold('client-slow');
+  }
+
+  // --- ends -----------------------------------------------------------------------------------------------------
+
+  #upstreamClosed(upstream: Upstream, cause: CloseCause, detail: string): void {
+    this.#options.onUpstreamClosed(upstream, cause, detail);
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.#clientEnd !== null) {
+      this.#gone();
+      return;
+    }
+    this.#state = 'closing';
+    this.#clientGate.hold('closing');
+    this.#order.stop();
+    this.#client.endAfterWrites(
+      'upstream-closed',
+      `${upstream.peer}: ${detail === '' ? cause : `${cause}: ${detail}`}`,
+    );
+  }
+
+  #heard(): void {
+    if (this.#state !== 'hearing' || this.#upstream?.hasMustHear === true) return;
+    this.#state = 'closing';
+    this.#upstream?.endAfterWrites('local-close', 'the client went');
+  }
+
+  #gone(): void {
+    if (this.#state === 'gone') return;
+    this.#state = 'gone';
+    const { cause, detail } = this.#clientEnd ?? { cause: 'local-close', detail: '' };
+    this.#options.onGone(cause, detail, this.#served);
+  }
+}

@@ -1,0 +1,88 @@
+/** What a gateway is told. Plain values: `src/config` has checked the file, `app.ts` hands it over. */
+
+export interface GatewayConfig {
+  /** Name in the YAML: log field, metric label. */
+  readonly name: string;
+  /** `mirror`: Produce to the partitions of `mirror` comes from a foreign copier and is rewritten (section 7). */
+  readonly role: 'client' | 'mirror';
+  /** Mirror of a `role: mirror` gateway. */
+  readonly mirror?: string | undefined;
+  /** Bootstrap listener; the broker ports are bound on the same host. Port 0 takes any free one (tests). */
+  readonly bind: { readonly host: string; readonly port: number };
+  /** Host that clients are told. Required when `bind.host` is a wildcard, which is never told to anyone (P14). */
+  readonly advertise?: string | undefined;
+  /** Broker ids, mapped in order onto `brokerPorts`. */
+  readonly nodeIds: readonly number[];
+  readonly brokerPorts: readonly number[];
+  /** Error for a Produce to a read-only partition: 44 POLICY_VIOLATION, or KIP-1279's 134 READ_ONLY_TOPIC. */
+  readonly readOnlyError?: 'policy-violation' | 'read-only-topic' | undefined;
+  readonly limits?: Partial<GatewayLimits> | undefined;
+}
+
+export interface GatewayLimits {
+  /** Largest request frame in bytes. A broker's own limit is 100 MiB (`socket.request.max.bytes`). */
+  readonly maxRequestBytes: number;
+  /** Largest response frame in bytes accepted from a broker. */
+  readonly maxResponseBytes: number;
+  /** Connections at once from one client address; 0 = no limit. */
+  readonly maxConnectionsPerAddress: number;
+  /** Silence after which a client connection is closed; 0 = never. */
+  readonly idleTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  /** Unanswered requests on one connection; more are not read until some are answered. */
+  readonly maxInFlight: number;
+}
+
+/**
+ * The defaults. With H = 64 KiB (Node's write mark), one client connection holds at most
+ *
+ *     2 * maxRequestBytes  + H + 128 KiB    towards the broker: a frame being read, one written but not yet taken
+ *   + 2 * maxResponseBytes + H + 128 KiB    towards the client: the same the other way
+ *   + maxInFlight * 1 KiB                   order entries and answers of our own that wait for their turn
+ *
+ * The frames are as large as what really flows: with Fetch responses of f bytes and requests of r bytes it is
+ * 2 f + 2 r + 0.5 MiB + 1 MiB. `docs/CONTRACTS.md` derives it.
+ */
+export const DEFAULT_LIMITS: GatewayLimits = {
+  maxRequestBytes: 100 * 1024 * 1024,
+  maxResponseBytes: 128 * 1024 * 1024,
+  maxConnectionsPerAddress: 1_000,
+  idleTimeoutMs: 600_000,
+  connectTimeoutMs: 10_000,
+  maxInFlight: 1_000,
+};
+
+/** Upper bound of the bytes that `connections` client connections hold whose largest frames are as given. */
+export function memoryBound(
+  connections: number,
+  limits: GatewayLimits,
+  requestBytes = limits.maxRequestBytes,
+  responseBytes = limits.maxResponseBytes,
+): number {
+  const mark = 64 * 1024;
+  const fixed = 2 * (mark + 128 * 1024) + limits.maxInFlight * 1024;
+  return connections * (2 * requestBytes + 2 * responseBytes + fixed);
+}
+
+const WILDCARDS = new Set(['0.0.0.0', '::', '[::]', '*', '']);
+
+/** The host that clients are told. @throws Error when that would be a wildcard or there are too few ports */
+export function advertisedHost(config: GatewayConfig): string {
+  const host = config.advertise ?? config.bind.host;
+  if (WILDCARDS.has(host)) {
+    throw new Error(
+      `gateway ${config.name}: clients can't connect to ${host === '' ? 'an empty host' : host}; ` +
+        'set `advertise` to the host name under which they reach this machine',
+    );
+  }
+  if (config.brokerPorts.length < config.nodeIds.length) {
+    throw new Error(
+      `gateway ${config.name}: ${config.nodeIds.length} nodeIds need as many brokerPorts, ` +
+        `there are ${config.brokerPorts.length}`,
+    );
+  }
+  if (config.role === 'mirror' && config.mirror === undefined) {
+    throw new Error(`gateway ${config.name}: role mirror needs \`mirror: NAME\``);
+  }
+  return host;
+}

@@ -1,0 +1,74 @@
+import { apiName, ISTHMUS_API_KEY } from '../../../protocol/api-keys.ts';
+import { ErrorCode } from '../../../protocol/errors.ts';
+import { decodeRequest, encodeResponse } from '../../../protocol/frame/messages.ts';
+import {
+  createClusterMirrorApi,
+  deleteClusterMirrorApi,
+  describeClusterMirrorsApi,
+  isthmusApi,
+  listClusterMirrorsApi,
+  startMirrorTopicsApi,
+  stopMirrorTopicsApi,
+  type AnyApi,
+} from '../../../protocol/schema/index.ts';
+import { gatewayNotice } from '../../observe/channels.ts';
+import type { ApiRule, RequestSeen, Verdict } from '../rule.ts';
+
+/**
+ * KIP-1279's APIs and the private key 32001: read here, answered by control, never forwarded. What the caller may do
+ * is asked from the broker on the caller's own connection; no rights of ours are lent.
+ */
+const VERB_APIS: readonly AnyApi[] = [
+  createClusterMirrorApi,
+  startMirrorTopicsApi,
+  stopMirrorTopicsApi,
+  listClusterMirrorsApi,
+  describeClusterMirrorsApi,
+  deleteClusterMirrorApi,
+  isthmusApi,
+];
+
+/** 94, 95, 96, 98, 99, 104 and 32001. */
+export const VERB_KEYS: readonly number[] = VERB_APIS.map(({ key }) => key);
+
+export const verbRules: readonly ApiRule[] = VERB_APIS.map((api) => ({
+  key: api.key,
+  versions: [0, 0],
+  request: { from: 0, run: (request: RequestSeen) => run(api, request) },
+}));
+
+function run(api: AnyApi, request: RequestSeen): Verdict {
+  const { header, frame, verbs, rights, clientAddress } = request;
+  const body: unknown = decodeRequest(api, header.apiVersion, frame, header.bodyOffset);
+  const call = {
+    apiKey: api.key,
+    apiVersion: header.apiVersion,
+    body,
+    clientAddress,
+    clientId: header.clientId,
+    rights,
+  };
+  const encode = (answer: unknown): Uint8Array[] => [
+    encodeResponse(api, header.apiVersion, header.correlationId, answer),
+  ];
+  const chunks = verbs
+    .handle(call)
+    .then(encode)
+    .catch((error: unknown) => {
+      // handle() promises not to reject, so this is a fault of ours: said to the caller, told to the operator
+      const text = error instanceof Error ? error.message : String(error);
+      const message = `${apiName(api.key)} failed inside Isthmus: ${text}`;
+      gatewayNotice.publish({ gateway: request.config.name, level: 'error', message });
+      return encode({ errorCode: ErrorCode.UNKNOWN_SERVER_ERROR, errorMessage: message, ...EMPTY[api.key] });
+    });
+  return { kind: 'answer-later', chunks };
+}
+
+/** Fields that an error answer needs beside the head. */
+const EMPTY: Readonly<Record<number, object>> = {
+  [startMirrorTopicsApi.key]: { topics: [] },
+  [stopMirrorTopicsApi.key]: { topics: [] },
+  [listClusterMirrorsApi.key]: { mirrors: [] },
+  [describeClusterMirrorsApi.key]: { mirrors: [] },
+  [ISTHMUS_API_KEY]: { json: null },
+};
