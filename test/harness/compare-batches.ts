@@ -42,7 +42,9 @@ const MAY_DIFFER: readonly (readonly [number, number])[] = [
  */
 export function compareBatches(files: PartitionFiles): BatchComparison {
   const { topic, partition, upTo } = files;
-  const source = readPartitionLog(files.sourceLogDir, topic, partition).filter((one) => one.base < upTo);
+  // the marker that decides a transaction may lie above the last stable offset, held down by another one
+  const whole = readPartitionLog(files.sourceLogDir, topic, partition);
+  const source = whole.filter((one) => one.base < upTo);
   const stored = readPartitionLog(files.destinationLogDir, topic, partition).filter((one) => one.base < upTo);
   const byBase = new Map(stored.map((one) => [one.base, one]));
   const counts: BatchCounts = { data: 0, dataBytes: 0, commits: 0, inertForAborted: 0, inertForAborts: 0 };
@@ -60,7 +62,7 @@ export function compareBatches(files: PartitionFiles): BatchComparison {
     }
     return to - from + 1;
   };
-  const aborted = abortedBatches(source);
+  const aborted = abortedBatches(whole);
   for (const one of source) {
     if (one.isControl) {
       if (one.controlType === 1) {
