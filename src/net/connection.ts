@@ -67,6 +67,7 @@ export class BrokerConnection {
   readonly #socket: FramedSocket;
   readonly #pending = new Queue<Pending>();
   #versions: ReadonlyMap<number, VersionRange> = new Map();
+  #features: ReadonlyMap<string, VersionRange> = new Map();
   #nextCorrelationId = 1;
   #cause: CloseCause | null = null;
   #detail = '';
@@ -128,6 +129,11 @@ export class BrokerConnection {
 
   get versions(): ReadonlyMap<number, VersionRange> {
     return this.#versions;
+  }
+
+  /** Features that the broker supports (`metadata.version` only with KRaft); empty before ApiVersions 3. */
+  get features(): ReadonlyMap<string, VersionRange> {
+    return this.#features;
   }
 
   get state(): 'connecting' | 'open' | 'closing' | 'closed' {
@@ -333,6 +339,12 @@ export class BrokerConnection {
           { min: minVersion, max: maxVersion },
         ]),
       );
+      this.#features = new Map(
+        answer.supportedFeatures.map(({ name, minVersion, maxVersion }) => [
+          name,
+          { min: minVersion, max: maxVersion },
+        ]),
+      );
     } finally {
       clearTimeout(timer);
     }
@@ -403,6 +415,7 @@ export class BrokerConnection {
 interface VersionsAnswer {
   readonly errorCode: number;
   readonly apiKeys: readonly { apiKey: number; minVersion: number; maxVersion: number }[];
+  readonly supportedFeatures: readonly { name: string; minVersion: number; maxVersion: number }[];
 }
 
 function writeInt32(bytes: Uint8Array, at: number, value: number): void {

@@ -1,0 +1,38 @@
+import type { Io } from './io.ts';
+import type { PartitionRow } from './rows.ts';
+import { summaries, summaryTable } from './summary.ts';
+
+const CLEAR = '\u001b[H\u001b[2J';
+const EVERY_MS = 1_000;
+
+/** The mirrors on a terminal, drawn anew each second: states, lag, rate, time to catch up. */
+export class LiveTable {
+  readonly #io: Io;
+  readonly #rows: () => readonly PartitionRow[];
+  #timer: NodeJS.Timeout | null = null;
+  #last: { at: number; rows: readonly PartitionRow[] } | null = null;
+
+  constructor(io: Io, rows: () => readonly PartitionRow[]) {
+    this.#io = io;
+    this.#rows = rows;
+  }
+
+  start(): void {
+    this.#draw();
+    this.#timer = setInterval(() => this.#draw(), EVERY_MS);
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  #draw(): void {
+    const now = { at: performance.now(), rows: this.#rows() };
+    const text = summaryTable(
+      summaries(now.rows, this.#last?.rows ?? null, now.at - (this.#last?.at ?? now.at)),
+    );
+    this.#last = now;
+    this.#io.out(`${CLEAR}${new Date().toISOString().slice(0, 19)}Z\n\n${text}`);
+  }
+}

@@ -1,0 +1,346 @@
+import type { Command } from 'commander';
+import {
+  askVerb,
+  type ConnectionFlags,
+  connectFromFlags,
+  faultText,
+  type VerbAnswer,
+} from './gateway-client.ts';
+import { failed, type Io, usage } from './io.ts';
+import {
+  formatOf,
+  type OutputFormat,
+  partitionTable,
+  planText,
+  reportTable,
+  topicErrors,
+  writeData,
+} from './output.ts';
+import type { LossRow, PartitionRow } from './rows.ts';
+import { renderTable } from './table.ts';
+import { splitTopics } from './topic-list.ts';
+import { waitForState } from './wait.ts';
+
+/** `isthmus mirror VERB [NAME]`: every verb is one request with key 32001 through the gateway's Kafka port. */
+interface Flags extends ConnectionFlags {
+  readonly topics?: string;
+  readonly exclude?: string;
+  readonly all?: boolean;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly wait: boolean;
+  readonly timeout: string;
+  readonly output: string;
+  readonly source?: string;
+  readonly copier?: string;
+  readonly replicationFactor?: string;
+  readonly start?: boolean;
+  readonly acceptDamage?: boolean;
+}
+
+export const LATER_VERBS: Readonly<Record<string, string>> = {
+  pause: 'pause comes later; stop is the only way to end mirroring now',
+  resume: 'resume comes later, with pause',
+  recover: 'recover comes later; FAILED partitions that can be retried are retried by themselves',
+  promote: 'promote comes later; wait for lag 0 with writers stopped, then use failover',
+  reverse: 'reverse comes later',
+  rebuild: 'rebuild comes later',
+  'truncate-and-restore': 'truncate-and-restore comes later',
+  switch: 'switch comes later, with virtual clusters',
+};
+
+/** Ends the read-only copy for good: `start` on a STOPPED topic needs a rebuild. */
+const IRREVERSIBLE = new Set(['stop', 'failover']);
+
+export function addMirror(program: Command, io: Io): void {
+  const mirror = program
+    .command('mirror')
+    .description('create, start, watch and stop mirrors, through a gateway');
+  const verb = (name: string, about: string, named: 'required' | 'optional' | 'none'): Command => {
+    const command = mirror.command(name).description(about);
+    if (named === 'required') command.argument('<name>', 'name of the mirror');
+    if (named === 'optional') command.argument('[name]', 'name of the mirror; all when left out');
+    return command
+      .option('--bootstrap-server <host:port>', 'a gateway (or ISTHMUS_BOOTSTRAP_SERVER)')
+      .option('--command-config <file>', 'client properties')
+      .option('-o, --output <format>', 'table, json or yaml', 'table');
+  };
+  const changing = (command: Command): Command =>
+    command.option('--dry-run', 'show the plan and change nothing');
+  const onTopics = (command: Command): Command =>
+    changing(command)
+      .option('--topics <list>', 'names and /patterns/, separated by commas')
+      .option('--all', 'all topics of the mirror')
+      .option('--no-wait', 'do not wait for the end state')
+      .option('--timeout <seconds>', 'longest wait for the end state', '300');
+  const confirmed = (command: Command): Command =>
+    command
+      .option('--yes', 'do not ask')
+      .option('--accept-damage', 'take the real end and report the damaged range');
+
+  changing(verb('create', 'name a source; nothing is copied yet', 'required'))
+    .option('--source <cluster>', 'a cluster of the configuration')
+    .option('--topics <list>', 'names and /patterns/ that belong to it')
+    .option('--exclude <list>', 'names and /patterns/ to leave out')
+    .option('--copier <kind>', 'link or external')
+    .option('--replication-factor <n>', 'of topics that are created')
+    .option('--start', 'start its topics at once')
+    .action((name: string, flags: Flags) => create(name, flags, io));
+  onTopics(verb('start', 'begin to mirror topics', 'required'))
+    .option('--exclude <list>', 'names and /patterns/ to leave out')
+    .action((name: string, flags: Flags) => change('start', name, flags, io));
+  confirmed(onTopics(verb('stop', 'end mirroring; the topics become writable', 'required'))).action(
+    (name: string, flags: Flags) => change('stop', name, flags, io),
+  );
+  confirmed(onTopics(verb('failover', 'end mirroring now, without the source', 'required'))).action(
+    (name: string, flags: Flags) => change('failover', name, flags, io),
+  );
+  changing(verb('delete', 'forget a mirror whose topics are all STOPPED', 'required'))
+    .option('--yes', 'do not ask')
+    .action((name: string, flags: Flags) => change('delete', name, flags, io));
+  verb('list', 'mirrors of the destination', 'none').action((flags: Flags) => list(flags, io));
+  verb('describe', 'partitions with offsets, lag and state', 'optional')
+    .option('--topics <list>', 'only these')
+    .option('--failed', 'only partitions that FAILED')
+    .action((name: string | undefined, flags: Flags & { failed?: boolean }) => describe(name, flags, io));
+  verb('report', 'what the last stop or failover lost, cut or could not check', 'required')
+    .option('--topics <list>', 'only these')
+    .action((name: string, flags: Flags) => report(name, flags, io));
+  for (const [name, message] of Object.entries(LATER_VERBS)) {
+    mirror
+      .command(name, { hidden: true })
+      .argument('[args...]')
+      .allowUnknownOption()
+      .action(() => {
+        throw failed(message);
+      });
+  }
+}
+
+async function create(name: string, flags: Flags, io: Io): Promise<void> {
+  if (flags.source === undefined || flags.source.trim() === '')
+    throw usage('create needs --source CLUSTER, a cluster of the configuration');
+  if (flags.copier !== undefined && !['link', 'external'].includes(flags.copier))
+    throw usage('--copier is link or external');
+  const factor = flags.replicationFactor;
+  if (factor !== undefined && !/^[1-9]\d{0,4}$/.test(factor))
+    throw usage('--replication-factor is a whole number from 1 on');
+  const options = {
+    source: flags.source,
+    include: flags.topics === undefined ? [] : splitTopics(flags.topics),
+    exclude: flags.exclude === undefined ? [] : splitTopics(flags.exclude, '--exclude'),
+    ...(flags.copier === undefined ? {} : { copier: flags.copier }),
+    ...(factor === undefined ? {} : { config: { 'topics.replication.factor': factor } }),
+    ...(flags.start === true ? { start: true } : {}),
+  };
+  await withGateway(flags, io, async (connection) => {
+    const answer = await askVerb(connection, {
+      verb: 'create',
+      mirror: nameOf(name),
+      dryRun: flags.dryRun === true,
+      options,
+    });
+    finish(answer, { verb: 'create', name, flags, rows: null, report: null }, io);
+  });
+}
+
+async function change(
+  verb: 'start' | 'stop' | 'failover' | 'delete',
+  name: string,
+  flags: Flags,
+  io: Io,
+): Promise<void> {
+  const mirror = nameOf(name);
+  const timeoutMs = secondsOf(flags.timeout);
+  const topics = flags.topics === undefined ? null : splitTopics(flags.topics);
+  if (verb !== 'delete' && (topics === null) === (flags.all !== true)) {
+    throw usage(`${verb} needs either --topics T,... or --all`);
+  }
+  const request = {
+    verb,
+    mirror,
+    topics,
+    all: flags.all === true,
+    options: {
+      ...(flags.exclude === undefined ? {} : { exclude: splitTopics(flags.exclude, '--exclude') }),
+      ...(flags.acceptDamage === true ? { acceptDamage: true } : {}),
+    },
+  };
+  const needsYes = IRREVERSIBLE.has(verb) && flags.yes !== true && flags.dryRun !== true;
+  if (needsYes && !(io.errIsTerminal && io.outIsTerminal)) {
+    throw usage(
+      `${verb} can't be undone and may lose what is not mirrored yet; add --yes, or --dry-run to see the plan`,
+    );
+  }
+  await withGateway(flags, io, async (connection) => {
+    if (needsYes) {
+      const plan = await askVerb(connection, { ...request, dryRun: true });
+      if (!plan.ok) return finish(plan, { verb, name, flags, rows: null, report: null }, io);
+      io.err(planText(plan));
+      const reply = await io.ask(`${verb} ${mirror}: this can't be undone. Go on? [y/N] `);
+      if (reply === null || !/^y(es)?$/i.test(reply.trim())) throw failed(`${verb} was not done`);
+    }
+    const answer = await askVerb(connection, { ...request, dryRun: flags.dryRun === true });
+    const waits = flags.dryRun !== true && flags.wait && verb !== 'delete';
+    const taken = (answer.topics ?? []).flatMap(({ topic, error }) => (error === undefined ? [topic] : []));
+    if (!waits || answer.error !== undefined || (taken.length === 0 && (answer.topics ?? []).length > 0)) {
+      return finish(answer, { verb, name, flags, rows: null, report: null }, io);
+    }
+    const state = verb === 'start' ? 'MIRRORING' : 'STOPPED';
+    const rows = await waitForState(
+      () => connectFromFlags(flags, io),
+      { mirror, topics: taken, state, timeoutMs },
+      io,
+    );
+    let losses: readonly LossRow[] | null = null;
+    if (verb !== 'start') {
+      const reported = await withGateway(flags, io, (again) =>
+        askVerb(again, { verb: 'report', mirror, topics: taken }),
+      );
+      losses = reported.report ?? [];
+    }
+    return finish(answer, { verb, name, flags, rows, report: losses }, io);
+  });
+}
+
+interface Outcome {
+  readonly verb: string;
+  readonly name: string;
+  readonly flags: Flags;
+  readonly rows: readonly PartitionRow[] | null;
+  readonly report: readonly LossRow[] | null;
+}
+
+/** Prints what came of a verb; ends the command with 1 when any of it was refused or failed. */
+function finish(answer: VerbAnswer, { verb, name, flags, rows, report }: Outcome, io: Io): void {
+  const broken = (rows ?? []).filter(({ state }) => state === 'FAILED');
+  const ok = answer.ok && broken.length === 0;
+  const whole = {
+    ...answer,
+    ok,
+    ...(rows === null ? {} : { describe: rows }),
+    ...(report === null ? {} : { report }),
+  };
+  if (!writeData(formatOf(flags.output), whole, io)) {
+    if (flags.dryRun === true) io.out(`dry run, nothing was changed\n${planText(answer)}`);
+    else if (answer.ok && rows === null) io.out(`${doneText(verb, name, answer)}\n${notesOf(answer)}`);
+    else if (report !== null) io.out(reportTable(report));
+    else if (rows !== null) io.out(partitionTable(rows));
+  }
+  if (ok) return;
+  const lines = [
+    answer.error === undefined ? '' : `${verb} ${name} was refused: ${faultText(answer.error)}\n`,
+    topicErrors(answer),
+    ...broken.map(
+      (row) => `${row.topic}-${row.partition} FAILED: ${row.errorMessage ?? 'no reason is known'}\n`,
+    ),
+  ];
+  throw failed(lines.join('').trimEnd());
+}
+
+function doneText(verb: string, name: string, answer: VerbAnswer): string {
+  const topics = (answer.topics ?? []).map(({ topic }) => topic);
+  const which = topics.length === 0 ? '' : `: ${topics.join(', ')}`;
+  switch (verb) {
+    case 'create':
+      return `mirror ${name} created${which}`;
+    case 'delete':
+      return `mirror ${name} deleted`;
+    case 'start':
+      return `start of mirror ${name} is under way${which}`;
+    default:
+      return `${verb} of mirror ${name} is under way${which}`;
+  }
+}
+
+function notesOf(answer: VerbAnswer): string {
+  return (answer.plan?.notes ?? []).map((note) => `note: ${note}\n`).join('');
+}
+
+async function list(flags: Flags, io: Io): Promise<void> {
+  const format = formatOf(flags.output);
+  const answer = await withGateway(flags, io, (connection) => askVerb(connection, { verb: 'list' }));
+  orRefused('list', answer);
+  const rows = answer.list ?? [];
+  if (writeData(format, rows, io)) return;
+  if (rows.length === 0) {
+    io.out('no mirrors\n');
+    return;
+  }
+  const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+  const count = (value: unknown): string => (Array.isArray(value) ? String(value.length) : '-');
+  io.out(
+    renderTable<Readonly<Record<string, unknown>>>(
+      [
+        { title: 'MIRROR', of: (row) => text(row['mirror']), max: 30 },
+        { title: 'SOURCE', of: (row) => text(row['source']), max: 30 },
+        { title: 'TOPICS', of: (row) => count(row['topics']), right: true },
+        { title: 'ACTIVE', of: (row) => count(row['activeTopics']), right: true },
+        { title: 'SOURCE-CLUSTER-ID', of: (row) => text(row['sourceClusterId']) },
+        { title: 'SOURCE-BOOTSTRAP-SERVER', of: (row) => text(row['sourceBootstrap']), max: 50 },
+      ],
+      rows,
+    ),
+  );
+}
+
+async function describe(
+  name: string | undefined,
+  flags: Flags & { failed?: boolean },
+  io: Io,
+): Promise<void> {
+  const format = formatOf(flags.output);
+  const mirror = name === undefined ? null : nameOf(name);
+  const topics = flags.topics === undefined ? null : splitTopics(flags.topics);
+  const answer = await withGateway(flags, io, (connection) =>
+    askVerb(connection, { verb: 'describe', mirror, topics }),
+  );
+  orRefused('describe', answer);
+  const rows = (answer.describe ?? []).filter(({ state }) => flags.failed !== true || state === 'FAILED');
+  if (!writeData(format, rows, io)) io.out(partitionTable(rows));
+}
+
+async function report(name: string, flags: Flags, io: Io): Promise<void> {
+  const format = formatOf(flags.output);
+  const topics = flags.topics === undefined ? null : splitTopics(flags.topics);
+  const mirror = nameOf(name);
+  const answer = await withGateway(flags, io, (connection) =>
+    askVerb(connection, { verb: 'report', mirror, topics }),
+  );
+  orRefused('report', answer);
+  if (!writeData(format, answer.report ?? [], io)) io.out(reportTable(answer.report ?? []));
+}
+
+function orRefused(verb: string, answer: VerbAnswer): void {
+  if (!answer.ok)
+    throw failed(
+      `${verb} was refused: ${answer.error === undefined ? 'no reason was given' : faultText(answer.error)}`,
+    );
+}
+
+async function withGateway<T>(
+  flags: ConnectionFlags,
+  io: Io,
+  use: (connection: Awaited<ReturnType<typeof connectFromFlags>>) => Promise<T>,
+): Promise<T> {
+  const connection = await connectFromFlags(flags, io);
+  try {
+    return await use(connection);
+  } finally {
+    connection.end();
+  }
+}
+
+function nameOf(name: string): string {
+  if (name.trim() === '') throw usage('the name of the mirror is empty');
+  return name;
+}
+
+function secondsOf(text: string | undefined): number {
+  const seconds = Number(text ?? '300');
+  if (!Number.isFinite(seconds) || seconds <= 0)
+    throw usage(`--timeout is a number of seconds above 0, not ${text}`);
+  return seconds * 1_000;
+}
+
+export type { OutputFormat };

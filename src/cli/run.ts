@@ -1,0 +1,72 @@
+import type { Command } from 'commander';
+import type { Config } from '../config/types.ts';
+import { loadConfig } from './config-file.ts';
+import { failed, type Io } from './io.ts';
+import { LiveTable } from './live-table.ts';
+import type { PartitionRow } from './rows.ts';
+
+/** What `run` needs of the composition root, which it may not import. */
+export interface Running {
+  /** Resolves when every port is bound, every destination reached and its state read. */
+  readonly ready: Promise<void>;
+  /** Resolves with the reason when it can't go on by itself (another instance took over). */
+  readonly ended?: Promise<string> | undefined;
+  /** Partitions for the live table on a terminal. */
+  rows?(): readonly PartitionRow[];
+  close(): Promise<void>;
+}
+
+export interface RunOptions {
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
+  /** Lines for machines, also on a terminal. */
+  readonly json: boolean;
+}
+
+export type StartRun = (config: Config, options: RunOptions, io: Io) => Promise<Running>;
+
+export function addRun(program: Command, io: Io, start: StartRun): void {
+  program
+    .command('run')
+    .description('run everything in the file: gateways, mirrors, admin HTTP')
+    .requiredOption('-c, --config <file>', 'the YAML file')
+    .option('--log-level <level>', 'debug, info, warn or error', 'info')
+    .option('--json', 'log JSON lines on a terminal too', false)
+    .option('--table', 'on a terminal, show a live table of the mirrors instead of log lines', false)
+    .action(async (options: { config: string; logLevel: string; json: boolean; table: boolean }) => {
+      const config = loadConfig(options.config, io);
+      const table = options.table && io.outIsTerminal;
+      const running = await start(
+        config,
+        { logLevel: levelOf(options.logLevel, table), json: options.json },
+        io,
+      );
+      const interrupted = new Promise<null>((resolve) => {
+        if (io.interrupted.aborted) resolve(null);
+        io.interrupted.addEventListener('abort', () => resolve(null), { once: true });
+      });
+      const live =
+        table && running.rows !== undefined ? new LiveTable(io, () => running.rows?.() ?? []) : null;
+      try {
+        const begun = await Promise.race([running.ready.then(() => 'ready'), interrupted]);
+        if (begun === 'ready') {
+          io.out('ready\n');
+          live?.start();
+          const reason = await Promise.race([
+            interrupted,
+            running.ended ?? new Promise<string>(() => undefined),
+          ]);
+          if (reason !== null) throw failed(reason);
+        }
+      } finally {
+        live?.stop();
+        await running.close();
+      }
+    });
+}
+
+function levelOf(text: string, table: boolean): RunOptions['logLevel'] {
+  if (text === 'debug' || text === 'info' || text === 'warn' || text === 'error') {
+    return table && text === 'info' ? 'warn' : text;
+  }
+  throw failed(`--log-level is debug, info, warn or error, not ${text}`);
+}

@@ -1,0 +1,71 @@
+import type { Command } from 'commander';
+import { askVerb, type ConnectionFlags, connectFromFlags } from './gateway-client.ts';
+import { failed, type Io, sleep } from './io.ts';
+import { formatOf, writeData } from './output.ts';
+import type { PartitionRow } from './rows.ts';
+import { summaries, summaryTable } from './summary.ts';
+
+interface Flags extends ConnectionFlags {
+  readonly output: string;
+  readonly watch?: boolean;
+}
+
+const BETWEEN_MS = 1_000;
+
+/** `isthmus status`: one line a mirror with lag and rates; two looks a second apart make the rates. */
+export function addStatus(program: Command, io: Io): void {
+  program
+    .command('status')
+    .description('mirrors with lag and rates, through a gateway')
+    .option('--bootstrap-server <host:port>', 'a gateway (or ISTHMUS_BOOTSTRAP_SERVER)')
+    .option('--command-config <file>', 'client properties')
+    .option('-o, --output <format>', 'table, json or yaml', 'table')
+    .option('--watch', 'again each second until Ctrl-C')
+    .action((flags: Flags) => status(flags, io));
+}
+
+async function status(flags: Flags, io: Io): Promise<void> {
+  const format = formatOf(flags.output);
+  const connection = await connectFromFlags(flags, io);
+  try {
+    let before = await look(connection);
+    do {
+      await sleep(BETWEEN_MS, io.interrupted);
+      const now = await look(connection);
+      const lines = summaries(now.rows, before.rows, now.at - before.at);
+      const value = { ...now.status, mirrors: lines };
+      if (format !== 'table') {
+        writeData(format, value, io);
+      } else {
+        if (flags.watch === true && io.outIsTerminal) io.out('\u001b[H\u001b[2J');
+        io.out(`${summaryTable(lines)}${moreText(now.status)}`);
+      }
+      before = now;
+    } while (flags.watch === true && !io.interrupted.aborted);
+  } finally {
+    connection.end();
+  }
+}
+
+interface Look {
+  readonly at: number;
+  readonly rows: readonly PartitionRow[];
+  readonly status: Readonly<Record<string, unknown>>;
+}
+
+async function look(connection: Awaited<ReturnType<typeof connectFromFlags>>): Promise<Look> {
+  const [described, whole] = await Promise.all([
+    askVerb(connection, { verb: 'describe' }),
+    askVerb(connection, { verb: 'status' }),
+  ]);
+  if (!described.ok) throw failed(`status was refused: ${described.error?.message ?? 'no reason was given'}`);
+  return { at: performance.now(), rows: described.describe ?? [], status: whole.status ?? {} };
+}
+
+/** Whatever else the instance tells about itself, one line each. */
+function moreText(status: Readonly<Record<string, unknown>>): string {
+  const lines = Object.entries(status)
+    .filter(([key, value]) => key !== 'mirrors' && value !== null && value !== '')
+    .map(([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}\n`);
+  return lines.length === 0 ? '' : `\n${lines.join('')}`;
+}

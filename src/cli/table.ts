@@ -1,0 +1,47 @@
+/** Plain tables: a header, columns as wide as their widest cell, two blanks between. */
+export interface Column<T> {
+  readonly title: string;
+  readonly of: (row: T) => string;
+  readonly right?: boolean;
+  /** Longer cells lose their beginning: the end of a name tells more. */
+  readonly max?: number;
+}
+
+export function renderTable<T>(columns: readonly Column<T>[], rows: readonly T[]): string {
+  const cells = rows.map((row) => columns.map((column) => cut(oneLine(column.of(row)), column.max)));
+  const widths = columns.map((column, at) =>
+    Math.max(column.title.length, ...cells.map((row) => (row[at] ?? '').length)),
+  );
+  const line = (texts: readonly string[]): string =>
+    texts
+      .map((text, at) =>
+        columns[at]?.right === true ? text.padStart(widths[at] ?? 0) : text.padEnd(widths[at] ?? 0),
+      )
+      .join('  ')
+      .trimEnd();
+  return `${[columns.map(({ title }) => title), ...cells].map(line).join('\n')}\n`;
+}
+
+function cut(text: string, max = Number.POSITIVE_INFINITY): string {
+  return text.length <= max ? text : `...${text.slice(text.length - max + 3)}`;
+}
+
+// a line end or an escape sequence in an error text would break the table or the terminal
+function oneLine(text: string): string {
+  // oxlint-disable-next-line no-control-regex
+  return text.replace(/[\u0000-\u001f\u007f]+/g, ' ');
+}
+
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 120_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`;
+  return `${(ms / 3_600_000).toFixed(1)} h`;
+}
+
+export function bytes(count: number): string {
+  if (count < 1_000) return `${Math.round(count)} B`;
+  if (count < 1_000_000) return `${(count / 1_000).toFixed(1)} kB`;
+  if (count < 1_000_000_000) return `${(count / 1_000_000).toFixed(1)} MB`;
+  return `${(count / 1_000_000_000).toFixed(2)} GB`;
+}
