@@ -1,7 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { briefJvm, classPath, javaCommand, type KafkaVersion, repository } from './kafka-home.ts';
+import { compiledHelpers, helperFolder } from './java-classes.ts';
+import { briefJvm, classPath, javaCommand, type KafkaVersion } from './kafka-home.ts';
 import { endAtOnce, type Ended, ended, spawnTracked } from './processes.ts';
 import { until } from './until.ts';
 
@@ -18,20 +19,24 @@ export interface JavaProcess {
   kill(): Promise<Ended>;
 }
 
-const folder = join(repository, 'test', 'java');
-
 /** Client libraries warn on standard error; standard output is the helper's alone. */
 const logging = [
-  `-Dlog4j2.configurationFile=${join(folder, 'log4j2.properties')}`,
-  `-Dlog4j.configuration=file:${join(folder, 'log4j.properties')}`,
+  `-Dlog4j2.configurationFile=${join(helperFolder, 'log4j2.properties')}`,
+  `-Dlog4j.configuration=file:${join(helperFolder, 'log4j.properties')}`,
 ];
 
-/** Starts `java -cp JARS test/java/FILE ARGS` with the client library of one Kafka release. */
+/**
+ * Starts `java -cp JARS test/java/FILE ARGS` with the client library of one Kafka release, or the same helper out of
+ * the compiled ones where these are at hand.
+ */
 export function startJava(version: KafkaVersion, file: string, args: readonly string[]): JavaProcess {
-  return track(
-    [...briefJvm, ...logging, '-Xmx512m', '-cp', classPath(version), join(folder, file), ...args],
-    file,
-  );
+  const classes = compiledHelpers(version);
+  const jars = classPath(version);
+  const program =
+    classes === undefined
+      ? ['-cp', jars, join(helperFolder, file)]
+      : ['-cp', `${classes}:${jars}`, file.replace(/\.java$/, '')];
+  return track([...briefJvm, ...logging, '-Xmx512m', ...program, ...args], file);
 }
 
 function track(args: readonly string[], name: string): JavaProcess {

@@ -11,6 +11,7 @@ export interface BrokerSpec {
   port: number;
   dir: string;
   heapMb: number;
+  longLived: boolean;
   properties: Readonly<Record<string, string>>;
 }
 
@@ -73,7 +74,9 @@ export class KafkaBroker {
 
   start(): void {
     if (this.running) throw new Error(`broker ${this.id} runs already`);
-    const jvm = [`-Xmx${this.#spec.heapMb}m`, '-XX:+UseSerialGC', '-XX:-UsePerfData', '-Xshare:auto'];
+    const { heapMb, longLived } = this.#spec;
+    const jvm = [`-Xmx${heapMb}m`, '-XX:+UseSerialGC', '-XX:-UsePerfData', '-Xshare:auto'];
+    if (!longLived) jvm.push('-XX:TieredStopAtLevel=1');
     this.#child = this.#java(jvm, 'kafka.Kafka', [this.#path('server.properties')]);
     // A broker alone keeps no script from ending; the reaper then ends the broker.
     this.#child.unref();

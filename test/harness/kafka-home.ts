@@ -6,7 +6,7 @@ export type KafkaVersion = '4.4.0' | '3.9.1';
 
 export const repository = fileURLToPath(new URL('../..', import.meta.url));
 
-const kafkaFolder = join(repository, '.kafka');
+export const kafkaFolder = join(repository, '.kafka');
 
 export function javaCommand(): string {
   const record = JSON.parse(readFileSync(join(kafkaFolder, 'java.json'), 'utf8')) as { java: string };

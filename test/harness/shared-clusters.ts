@@ -1,4 +1,5 @@
 import type { TestProject } from 'vitest/node';
+import { compileHelpers } from './java-classes.ts';
 import { type KafkaCluster, startCluster } from './kafka-cluster.ts';
 import type { KafkaVersion } from './kafka-home.ts';
 
@@ -45,6 +46,8 @@ async function startPair(): Promise<Pair> {
   const [kafka44, kafka39] = await Promise.all([
     startCluster({ version: '4.4.0' }),
     startCluster({ version: '3.9.1' }),
+    compileHelpers('4.4.0'),
+    compileHelpers('3.9.1'),
   ]);
   return { kafka44, kafka39 };
 }

@@ -71,21 +71,19 @@ for (const name of ['kafka44', 'kafka39'] as const) {
       const dump = await dumpLogSegments(version, join(folder, segment));
       expect(dump.join('\n')).toMatch(/producerId: 4321 /);
     });
-
-    test('a cluster killed with -9 comes back with its data and its id', async () => {
-      await using cluster = await startCluster({ version });
-      const own = ['--bootstrap', cluster.bootstrap];
-      await runJava(version, 'AdminTool.java', ['create', ...own, '--topic', 't']);
-      await runJava(version, 'Produce.java', [...own, '--topic', 't', '--count', '100']);
-      await cluster.stop();
-      expect(cluster.brokers[0]?.pid).toBeUndefined();
-      await cluster.startAll();
-      const read = parse<PartitionRead>(await runJava(version, 'ReadAll.java', [...own, '--topic', 't']));
-      expect(read[0]?.records).toBe(100);
-      const [about] = parse<{ clusterId: string }>(
-        await runJava(version, 'AdminTool.java', ['cluster', ...own]),
-      );
-      expect(about?.clusterId).toBe(cluster.clusterId);
-    });
   });
 }
+
+test('a cluster killed with -9 comes back with its data and its id', async () => {
+  await using cluster = await startCluster({ version: '4.4.0' });
+  const own = ['--bootstrap', cluster.bootstrap];
+  await runJava('4.4.0', 'AdminTool.java', ['create', ...own, '--topic', 't']);
+  await runJava('4.4.0', 'Produce.java', [...own, '--topic', 't', '--count', '100']);
+  await cluster.stop();
+  expect(cluster.brokers[0]?.pid).toBeUndefined();
+  await cluster.startAll();
+  const read = parse<PartitionRead>(await runJava('4.4.0', 'ReadAll.java', [...own, '--topic', 't']));
+  expect(read[0]?.records).toBe(100);
+  const [about] = parse<{ clusterId: string }>(await runJava('4.4.0', 'AdminTool.java', ['cluster', ...own]));
+  expect(about?.clusterId).toBe(cluster.clusterId);
+});
