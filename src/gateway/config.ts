@@ -1,4 +1,4 @@
-/** What a gateway is told. Plain values: `src/config` has checked the file, `app.ts` hands it over. */
+/** What a gateway is told: the part of a checked configuration (`src/config`) that it needs. */
 
 export interface GatewayConfig {
   /** Name in the YAML: log field, metric label. */
@@ -6,22 +6,21 @@ export interface GatewayConfig {
   /** `mirror`: Produce to the partitions of `mirror` comes from a foreign copier and is rewritten (section 7). */
   readonly role: 'client' | 'mirror';
   /** Mirror of a `role: mirror` gateway. */
-  readonly mirror?: string | undefined;
+  readonly mirror: string | null;
   /** Bootstrap listener; the broker ports are bound on the same host. Port 0 takes any free one (tests). */
   readonly bind: { readonly host: string; readonly port: number };
-  /** Host that clients are told. Required when `bind.host` is a wildcard, which is never told to anyone (P14). */
-  readonly advertise?: string | undefined;
-  /** Broker ids, mapped in order onto `brokerPorts`. */
-  readonly nodeIds: readonly number[];
-  readonly brokerPorts: readonly number[];
+  /** Host that clients are told. Never a wildcard (case P14). */
+  readonly advertise: string;
+  /** Broker id -> port. */
+  readonly brokerPorts: ReadonlyMap<number, number>;
   /** Error for a Produce to a read-only partition: 44 POLICY_VIOLATION, or KIP-1279's 134 READ_ONLY_TOPIC. */
-  readonly readOnlyError?: 'policy-violation' | 'read-only-topic' | undefined;
+  readonly readOnlyError: 'policy-violation' | 'read-only-topic';
   readonly limits?: Partial<GatewayLimits> | undefined;
 }
 
 export interface GatewayLimits {
   /** Largest request frame in bytes. A broker's own limit is 100 MiB (`socket.request.max.bytes`). */
-  readonly maxRequestBytes: number;
+  readonly maxFrameBytes: number;
   /** Largest response frame in bytes accepted from a broker. */
   readonly maxResponseBytes: number;
   /** Connections at once from one client address; 0 = no limit. */
@@ -29,6 +28,8 @@ export interface GatewayLimits {
   /** Silence after which a client connection is closed; 0 = never. */
   readonly idleTimeoutMs: number;
   readonly connectTimeoutMs: number;
+  /** Longest time for which a connection of an address that only ever fails is left waiting (case S6). */
+  readonly delayedCloseMs: number;
   /** Unanswered requests on one connection; more are not read until some are answered. */
   readonly maxInFlight: number;
 }
@@ -36,7 +37,7 @@ export interface GatewayLimits {
 /**
  * The defaults. With H = 64 KiB (Node's write mark), one client connection holds at most
  *
- *     2 * maxRequestBytes  + H + 128 KiB    towards the broker: a frame being read, one written but not yet taken
+ *     2 * maxFrameBytes    + H + 128 KiB    towards the broker: a frame being read, one written but not yet taken
  *   + 2 * maxResponseBytes + H + 128 KiB    towards the client: the same the other way
  *   + maxInFlight * 1 KiB                   order entries and answers of our own that wait for their turn
  *
@@ -44,11 +45,12 @@ export interface GatewayLimits {
  * 2 f + 2 r + 0.5 MiB + 1 MiB. `docs/CONTRACTS.md` derives it.
  */
 export const DEFAULT_LIMITS: GatewayLimits = {
-  maxRequestBytes: 100 * 1024 * 1024,
+  maxFrameBytes: 100 * 1024 * 1024,
   maxResponseBytes: 128 * 1024 * 1024,
   maxConnectionsPerAddress: 1_000,
   idleTimeoutMs: 600_000,
   connectTimeoutMs: 10_000,
+  delayedCloseMs: 1_000,
   maxInFlight: 1_000,
 };
 
@@ -56,7 +58,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
 export function memoryBound(
   connections: number,
   limits: GatewayLimits,
-  requestBytes = limits.maxRequestBytes,
+  requestBytes = limits.maxFrameBytes,
   responseBytes = limits.maxResponseBytes,
 ): number {
   const mark = 64 * 1024;
@@ -66,23 +68,16 @@ export function memoryBound(
 
 const WILDCARDS = new Set(['0.0.0.0', '::', '[::]', '*', '']);
 
-/** The host that clients are told. @throws Error when that would be a wildcard or there are too few ports */
-export function advertisedHost(config: GatewayConfig): string {
-  const host = config.advertise ?? config.bind.host;
-  if (WILDCARDS.has(host)) {
+/** What `src/config` checks with file and line is checked here once more. @throws Error naming the setting */
+export function checkConfig(config: GatewayConfig): void {
+  if (WILDCARDS.has(config.advertise)) {
+    const host = config.advertise === '' ? 'an empty host' : config.advertise;
     throw new Error(
-      `gateway ${config.name}: clients can't connect to ${host === '' ? 'an empty host' : host}; ` +
+      `gateway ${config.name}: clients can't connect to ${host}; ` +
         'set `advertise` to the host name under which they reach this machine',
     );
   }
-  if (config.brokerPorts.length < config.nodeIds.length) {
-    throw new Error(
-      `gateway ${config.name}: ${config.nodeIds.length} nodeIds need as many brokerPorts, ` +
-        `there are ${config.brokerPorts.length}`,
-    );
-  }
-  if (config.role === 'mirror' && config.mirror === undefined) {
+  if (config.role === 'mirror' && config.mirror === null) {
     throw new Error(`gateway ${config.name}: role mirror needs \`mirror: NAME\``);
   }
-  return host;
 }

@@ -4,7 +4,7 @@ import type { FramedHandlers, FramedSocket } from '../net/framed-socket.ts';
 import { type Bound, listen, type Listener } from '../net/listener.ts';
 import { connectionClosed, connectionOpened, connectionRefused, gatewayNotice } from '../observe/channels.ts';
 import { ClientSession } from './client-session.ts';
-import { advertisedHost, DEFAULT_LIMITS, type GatewayConfig, type GatewayLimits } from './config.ts';
+import { checkConfig, DEFAULT_LIMITS, type GatewayConfig, type GatewayLimits } from './config.ts';
 import { DecodeTable } from './decode-table.ts';
 import { type ClientAddress, NodeMap } from './node-map.ts';
 import { PenaltyBox } from './penalty.ts';
@@ -58,11 +58,12 @@ const BOOTSTRAP = 'bootstrap';
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, cluster } = options;
-  const host = advertisedHost(config);
+  checkConfig(config);
+  const host = config.advertise;
   const limits: GatewayLimits = { ...DEFAULT_LIMITS, ...config.limits };
   const rules = rulesFor(config.role);
   const table = new DecodeTable(rules(() => table));
-  const penalty = new PenaltyBox();
+  const penalty = new PenaltyBox(limits.delayedCloseMs);
   const sessions = new Set<ClientSession>();
   const closes = new Map<string, number>();
   const totals = { accepted: 0, requests: 0, forwarded: 0, answeredHere: 0 };
@@ -120,16 +121,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const bindHost = config.bind.host;
   const ports = [
     { host: bindHost, port: config.bind.port, label: BOOTSTRAP },
-    ...config.nodeIds.map((nodeId, index) => ({
-      host: bindHost,
-      port: config.brokerPorts[index] ?? 0,
-      label: String(nodeId),
-    })),
+    ...[...config.brokerPorts].map(([nodeId, port]) => ({ host: bindHost, port, label: String(nodeId) })),
   ];
   const listener: Listener = await listen(
     ports,
     {
-      maxFrameBytes: limits.maxRequestBytes,
+      maxFrameBytes: limits.maxFrameBytes,
       maxConnectionsPerAddress: limits.maxConnectionsPerAddress,
       idleTimeoutMs: limits.idleTimeoutMs,
     },
@@ -151,7 +148,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   gatewayNotice.publish({
     gateway: config.name,
     level: 'info',
-    message: `${config.name} listens on ${bindHost}:${bootstrap.port} for cluster ${cluster.name}, ${config.nodeIds.length} broker ports`,
+    message: `${config.name} listens on ${bindHost}:${bootstrap.port} for cluster ${cluster.name}, ${config.brokerPorts.size} broker ports`,
   });
 
   return {

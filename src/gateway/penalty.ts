@@ -7,7 +7,6 @@ import type { CloseCause } from '../net/close-cause.ts';
  */
 const FREE_FAILURES = 5;
 const FIRST_DELAY_MS = 100;
-const LONGEST_DELAY_MS = 2_000;
 const FORGOTTEN_AFTER_MS = 60_000;
 const MOST_ADDRESSES = 10_000;
 
@@ -21,10 +20,12 @@ const FAILURES: ReadonlySet<CloseCause> = new Set<CloseCause>([
 ]);
 
 export class PenaltyBox {
+  readonly #longestMs: number;
   readonly #now: () => number;
   readonly #failures = new Map<string, { count: number; at: number }>();
 
-  constructor(now: () => number = () => performance.now()) {
+  constructor(longestMs: number, now: () => number = () => performance.now()) {
+    this.#longestMs = longestMs;
     this.#now = now;
   }
 
@@ -37,7 +38,7 @@ export class PenaltyBox {
       return 0;
     }
     const over = entry.count - FREE_FAILURES;
-    return over <= 0 ? 0 : Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(over - 1, 10));
+    return over <= 0 ? 0 : Math.min(this.#longestMs, FIRST_DELAY_MS * 2 ** Math.min(over - 1, 10));
   }
 
   /** A connection ended. `served`: at least one of its requests was answered by a broker. */

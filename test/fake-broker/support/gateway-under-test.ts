@@ -30,14 +30,15 @@ export async function startUnderTest(options: UnderTestOptions = {}): Promise<Un
   const view = options.view ?? new StubView();
   const verbs = new StubVerbs();
   const mirrorRole = new StubMirrorRole();
-  const nodeIds = options.config?.nodeIds ?? fake.state.nodes.map(({ id }) => id);
   const gateway = await startGateway({
     config: {
       name: 'gw',
       role: 'client',
       bind: { host: '127.0.0.1', port: 0 },
-      nodeIds,
-      brokerPorts: nodeIds.map(() => 0),
+      mirror: null,
+      advertise: '127.0.0.1',
+      brokerPorts: new Map(fake.state.nodes.map(({ id }) => [id, 0])),
+      readOnlyError: 'policy-violation',
       ...options.config,
     },
     cluster,
