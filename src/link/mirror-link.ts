@@ -28,6 +28,8 @@ export interface RemovedPartition {
   readonly end: number | null;
   /** true: an append has no known outcome, so `end` is not exact and must not be released. */
   readonly inProgress: boolean;
+  /** As it was when the partition left, with `openIds` of exactly this end; null for a partition that is not there. */
+  readonly progress: LinkProgress | null;
 }
 
 interface Member {
@@ -109,20 +111,22 @@ export class MirrorLink {
    */
   async remove(ref: PartitionRef, options: { silenceMs?: number } = {}): Promise<RemovedPartition> {
     const member = this.#members.get(keyOf(ref));
-    if (member === undefined) return { end: null, inProgress: false };
+    if (member === undefined) return { end: null, inProgress: false, progress: null };
     const { partition } = member;
     this.#sourceSide.remove(partition);
     if (partition.phase === 'recovering') {
+      const progress = partition.progress(performance.now());
       this.#drop(member);
-      return { end: null, inProgress: false };
+      return { end: null, inProgress: false, progress };
     }
     if (partition.phase === 'mirroring') partition.phase = 'stopping';
     const { request } = partition;
     if (request !== null) await waitForIdle(partition, options.silenceMs ?? this.#settings.silenceMs);
     const unanswered = partition.request;
     const end = partition.end < 0 ? null : partition.end;
+    const progress = partition.progress(performance.now());
     this.#drop(member);
-    if (unanswered === null) return { end, inProgress: false };
+    if (unanswered === null) return { end, inProgress: false, progress };
     throw new LinkFailureError(
       linkFailure(
         'refused-by-broker',
