@@ -1,0 +1,295 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { encodeRecord } from '../../src/control/state/codec.ts';
+import {
+  type CommandOutcome,
+  type NewCommand,
+  StateFenced,
+  type StateStore,
+  type StateStoreOptions,
+  TopicStateStore,
+  keyText,
+} from '../../src/control/state/index.ts';
+import { TransactionalProducer } from '../../src/control/state/transactional-producer.ts';
+import { Cluster } from '../../src/net/cluster.ts';
+import { type KafkaCluster, startCluster } from '../harness/kafka-cluster.ts';
+import type { KafkaVersion } from '../harness/kafka-home.ts';
+import { until } from '../harness/until.ts';
+import { mirror, partition, topic } from '../unit/src/control/state/samples.ts';
+
+const START_MS = 90_000;
+const TEST_MS = 60_000;
+
+describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (version) => {
+  let kafka: KafkaCluster;
+  let names = 0;
+  const open: { store: StateStore; cluster: Cluster }[] = [];
+
+  beforeAll(async () => {
+    kafka = await startCluster({ version });
+  }, START_MS);
+  afterAll(async () => {
+    await kafka?.destroy();
+  });
+  afterEach(async () => {
+    for (const { store, cluster } of open.splice(0)) {
+      await store.close();
+      await cluster.close();
+    }
+  });
+
+  const newTopic = (): string => `state-${++names}`;
+  const connect = (): Cluster =>
+    new Cluster({ name: 'west', properties: { 'bootstrap.servers': kafka.bootstrap } });
+
+  function make(name: string, options: Partial<StateStoreOptions> & { partitions?: number } = {}) {
+    const { partitions = 3, ...rest } = options;
+    const cluster = connect();
+    const store = new TopicStateStore({
+      cluster,
+      settings: { topic: name, partitions, replicationFactor: 1 },
+      openTimeoutMs: 30_000,
+      ...rest,
+    });
+    open.push({ store, cluster });
+    return store;
+  }
+
+  async function opened(name: string, options: Parameters<typeof make>[1] = {}): Promise<TopicStateStore> {
+    const store = make(name, options);
+    await store.open();
+    return store;
+  }
+
+  test('what was written is read back, and again by the next process', { timeout: TEST_MS }, async () => {
+    const name = newTopic();
+    const first = await opened(name);
+    expect(first.incarnation).toBe(1);
+    await first.write([{ put: mirror }, { put: topic }, { put: partition }]);
+    expect(first.view.topics.get('orders')).toEqual({ ...topic, ownerEpoch: 1 });
+    await first.write([
+      { put: { ...topic, desired: 'MIRRORING' } },
+      { delete: { kind: 'mirror', name: mirror.name } },
+    ]);
+    await first.close(new Map([['orders/7', 4711]]));
+
+    const second = await opened(name);
+    expect(second.incarnation).toBe(2);
+    expect(second.view.mirrors.size).toBe(0);
+    expect(second.view.topics.get('orders')).toEqual({ ...topic, desired: 'MIRRORING', ownerEpoch: 1 });
+    expect(second.view.partitions.get('orders/7')).toEqual({ ...partition, ownerEpoch: 1 });
+    expect(second.freshness()).toBe('fresh');
+    expect(second.releasedEnd('orders', 7)).toBe(4711);
+    expect(second.releasedEnd('orders', 6)).toBeNull();
+    expect(second.mayAppend()).toBe(true);
+  });
+
+  test('an owner that was not released is waited for before anything may be appended', {
+    timeout: TEST_MS,
+  }, async () => {
+    const name = newTopic();
+    const first = await opened(name, { leaseMs: 1_500 });
+    await first.close();
+    const second = await opened(name, { leaseMs: 1_500 });
+    expect(second.releasedEnd('orders', 7)).toBeNull();
+    expect(second.mayAppend()).toBe(false);
+    await second.whenMayAppend();
+    expect(second.mayAppend()).toBe(true);
+  });
+
+  test('a second instance fences the first: it learns by its heartbeat and writes no more', {
+    timeout: TEST_MS,
+  }, async () => {
+    const name = newTopic();
+    const first = await opened(name);
+    await first.write([{ put: topic }]);
+    expect(first.mayAppend()).toBe(true);
+    const told: Error[] = [];
+    first.onFenced((error) => told.push(error));
+
+    const second = await opened(name);
+    await until('the first is told', () => told.length > 0, { timeoutMs: 5_000 });
+    expect(told[0]).toBeInstanceOf(StateFenced);
+    expect(first.fenced).toBe(true);
+    expect(first.mayAppend()).toBe(false);
+    await expect(first.write([{ put: { ...topic, desired: 'PAUSED' } }])).rejects.toThrow(StateFenced);
+    await expect(first.write([{ put: partition }])).rejects.toThrow(/Another instance took/);
+
+    await second.write([{ put: mirror }]);
+    expect(second.view.topics.get('orders')?.desired).toBe(topic.desired);
+    // the fenced one still reads, so that its gateway stays right until it ends
+    await until('the fenced one follows', () => first.view.mirrors.size === 1);
+    expect(first.freshness()).toBe('fresh');
+  });
+
+  test('a write in progress at the moment of fencing is refused, not half done', {
+    timeout: TEST_MS,
+  }, async () => {
+    const name = newTopic();
+    const first = await opened(name);
+    const writes: Promise<unknown>[] = [];
+    let stop = false;
+    const loop = (async () => {
+      for (let n = 0; !stop; n += 1) {
+        const put = { ...partition, persistedEnd: n };
+        const write = first
+          .write([{ put }, { put: { ...topic, error: String(n) } }])
+          .catch((error: unknown) => error);
+        writes.push(write);
+        await write;
+      }
+    })();
+    await until('some are written', () => writes.length > 5);
+    const second = await opened(name);
+    await until('fenced', () => first.fenced);
+    stop = true;
+    await loop;
+    expect(await writes.at(-1)).toBeInstanceOf(StateFenced);
+    const seen = second.view.partitions.get('orders/7')?.persistedEnd ?? -1;
+    expect(seen).toBeGreaterThanOrEqual(writes.length - 2);
+    expect(Number(second.view.topics.get('orders')?.error)).toBeLessThanOrEqual(seen);
+  });
+
+  test('a process killed inside a transaction leaves nothing of it, and blocks nobody', {
+    timeout: TEST_MS,
+  }, async () => {
+    const name = newTopic();
+    const first = await opened(name);
+    await first.write([{ put: topic }]);
+    // the same id, as the killed process held it: partition added, records produced, no EndTxn
+    const cluster = connect();
+    await cluster.refresh([name]);
+    const killed = new AbortController();
+    const producer = new TransactionalProducer({
+      cluster,
+      topic: name,
+      partition: 0,
+      transactionalId: `isthmus-state-${name}-0`,
+      signal: killed.signal,
+    });
+    await producer.init();
+    const value = encodeRecord({ ...topic, desired: 'PAUSED' }, 1);
+    const end = cluster.connection.bind(cluster);
+    let calls = 0;
+    cluster.connection = async (...args: Parameters<typeof end>) => {
+      // AddPartitionsToTxn, Produce, then EndTxn: at the third the process is gone
+      if (++calls === 3) killed.abort();
+      if (calls >= 3) throw new Error('killed');
+      return end(...args);
+    };
+    await expect(producer.commit([[{ key: keyText(topic), value, timestamp: 1n }]])).rejects.toThrow(
+      /closed/,
+    );
+    await cluster.close();
+
+    const second = await opened(name);
+    expect(second.view.topics.get('orders')?.desired).toBe(topic.desired);
+    await second.write([{ put: { ...topic, desired: 'MIRRORING' } }]);
+    expect(second.view.topics.get('orders')?.desired).toBe('MIRRORING');
+  });
+
+  test('commands of any instance are taken in order by the owner, and answered', {
+    timeout: TEST_MS,
+  }, async () => {
+    const name = newTopic();
+    const owner = await opened(name);
+    const other = await opened(name, { observe: true });
+    expect(other.mayAppend()).toBe(false);
+    await expect(other.write([{ put: topic }])).rejects.toThrow(/does not own/);
+    const taken: string[] = [];
+    owner.onCommand(async (command): Promise<CommandOutcome> => {
+      taken.push(command.verb);
+      if (command.verb === 'fail') throw new Error('no such mirror');
+      return {
+        changes: [{ put: { ...topic, desired: 'PAUSED' } }],
+        ok: true,
+        topics: [{ topic: 'orders', code: 0, message: '' }],
+        report: { verb: command.verb, options: JSON.parse(command.options) as unknown },
+      };
+    });
+    const ask = (store: StateStore, command: NewCommand) =>
+      store.submit({ mirror: 'm', topics: ['orders'], ...command });
+    const done = await ask(other, { verb: 'pause', options: { n: 1 } });
+    expect(done).toMatchObject({ ok: true, errorCode: 0, topics: [{ topic: 'orders', code: 0 }] });
+    expect(JSON.parse(done.report)).toEqual({ verb: 'pause', options: { n: 1 } });
+    expect(other.view.topics.get('orders')?.desired).toBe('PAUSED');
+    expect(await ask(owner, { verb: 'fail' })).toMatchObject({ ok: false, errorMessage: 'no such mirror' });
+    await Promise.all([ask(other, { verb: 'a' }), ask(owner, { verb: 'b' })]);
+    expect(taken.slice(0, 2)).toEqual(['pause', 'fail']);
+    expect(taken.slice(2).sort()).toEqual(['a', 'b']);
+    await until('commands are gone once answered', () => other.view.commands.size === 0);
+    expect(other.view.results.size).toBe(4);
+  });
+
+  test('commands wait for an owner: begun ones are finished, late ones end as EXPIRED', {
+    timeout: TEST_MS,
+  }, async () => {
+    const name = newTopic();
+    const first = await opened(name);
+    const other = await opened(name, { observe: true });
+    const begun = Promise.withResolvers<void>();
+    first.onCommand(() => {
+      begun.resolve();
+      return new Promise(() => undefined);
+    });
+    const finished = other.submit({ verb: 'begun', deadlineMs: 1_000 });
+    await begun.promise;
+    const expired = other.submit({ verb: 'late', deadlineMs: 1_000 });
+    await until('both are in the log', () => other.view.commands.size === 2);
+    const deadlines = [...other.view.commands.values()].map(({ deadline }) => deadline);
+    await until('both are past their deadline', () => Date.now() > Math.max(...deadlines));
+    const second = await opened(name);
+    second.onCommand(async ({ verb }) => ({ changes: [], ok: true, report: { verb } }));
+    expect(await finished).toMatchObject({ ok: true, report: '{"verb":"begun"}' });
+    expect(await expired).toMatchObject({
+      ok: false,
+      errorCode: 7,
+      errorMessage: expect.stringMatching(/^EXPIRED/),
+    });
+  });
+
+  test('50 state partitions open within seconds', { timeout: TEST_MS }, async () => {
+    const name = newTopic();
+    const times: number[] = [];
+    for (const round of [1, 2]) {
+      const begun = performance.now();
+      const store = await opened(name, { partitions: 50 });
+      times.push(performance.now() - begun);
+      expect(store.incarnation).toBe(round);
+      await store.write([{ put: { ...partition, partition: round } }]);
+      await store.close(new Map());
+    }
+    console.info(
+      `50 state partitions on ${version}: ${times.map((ms) => `${Math.round(ms)} ms`).join(', ')}`,
+    );
+    expect(Math.max(...times)).toBeLessThan(15_000);
+  });
+
+  test('more brokers demanded than there are: the error names the way out', {
+    timeout: TEST_MS,
+  }, async () => {
+    const store = make(newTopic(), { settings: { topic: 'never', partitions: 3, replicationFactor: 3 } });
+    await expect(store.open()).rejects.toThrow(
+      /state.replication.factor is 3 and west has 1 broker\..*replication.factor: 1/,
+    );
+  });
+
+  test('a topic that is not ours is refused: other partition count, not compacted', {
+    timeout: TEST_MS,
+  }, async () => {
+    const name = newTopic();
+    await (await opened(name)).close();
+    await expect(make(name, { partitions: 4 }).open()).rejects.toThrow(
+      /has 3 partitions and state.partitions is 4/,
+    );
+
+    const { createTopicsApi } = await import('../../protocol/schema/19-create-topics.ts');
+    const cluster = connect();
+    const connection = await cluster.anyConnection('test');
+    const plain = newTopic();
+    await connection.call(createTopicsApi, {
+      topics: [{ name: plain, numPartitions: 3, replicationFactor: 1 }],
+    });
+    await cluster.close();
+    await expect(make(plain).open()).rejects.toThrow(/has cleanup.policy=delete.*kafka-configs/);
+  });
+});
