@@ -1,7 +1,6 @@
 import { ErrorCode, isRetriable, stockErrorName } from '../../protocol/errors.ts';
 import { describeConfigsApi } from '../../protocol/schema/32-describe-configs.ts';
 import { listOffsetsApi } from '../../protocol/schema/02-list-offsets.ts';
-import { formatHostPort } from '../config/address.ts';
 import type { BrokerConnection } from '../net/connection.ts';
 import { type Cluster, ClusterIdMismatchError } from '../net/cluster.ts';
 import {
@@ -12,7 +11,7 @@ import {
   type TopicDescription,
 } from './ports.ts';
 import { rightsAdvice } from './rights-advice.ts';
-import { alterTopicConfigs, createTopic } from './topic-changes.ts';
+import { alterTopicConfigs, bootstrapOf, createTopic } from './topic-changes.ts';
 import type { ConfigChange, ConfigEntry } from './topic-settings.ts';
 
 /**
@@ -31,7 +30,7 @@ export class KafkaClusterAdmin implements ClusterAdmin {
   }
 
   get bootstrap(): string {
-    return this.#cluster.bootstrap.map(formatHostPort).join(',');
+    return bootstrapOf(this.#cluster).join(',');
   }
 
   async clusterId(): Promise<string> {

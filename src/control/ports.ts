@@ -64,10 +64,9 @@ export interface LinkPort {
   remove(
     ref: PartitionRef,
     opts?: { readonly silenceMs?: number },
-  ): Promise<{ readonly end: number | null; readonly inProgress: boolean }>;
+  ): Promise<{ readonly end: number | null; readonly progress: LinkProgress | null }>;
   progress(ref: PartitionRef): LinkProgress | undefined;
-  /** Known exact ends by `T/P`. */
-  close(): Promise<ReadonlyMap<string, number>>;
+  close(): Promise<unknown>;
 }
 
 /** Header of a stored batch, as far as STOPPING judges it. */

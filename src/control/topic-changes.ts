@@ -1,5 +1,4 @@
 import { isRetriable, stockErrorName } from '../../protocol/errors.ts';
-import { formatHostPort } from '../config/address.ts';
 import type { Cluster } from '../net/cluster.ts';
 import { AdminError, type NewTopic } from './ports.ts';
 import { rightsAdvice } from './rights-advice.ts';
@@ -60,6 +59,10 @@ export async function alterTopicConfigs(
   }
 }
 
+export function bootstrapOf(cluster: Cluster): string[] {
+  return cluster.bootstrap.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`);
+}
+
 async function withAdmin<T>(
   cluster: Cluster,
   work: (admin: Admin, library: Library) => Promise<T>,
@@ -67,7 +70,7 @@ async function withAdmin<T>(
   const library = await import('@platformatic/kafka');
   const admin = new library.Admin({
     clientId: cluster.clientId,
-    bootstrapBrokers: cluster.bootstrap.map(formatHostPort),
+    bootstrapBrokers: bootstrapOf(cluster),
     timeout: timeoutMs,
     retries: 2,
     autocreateTopics: false,

@@ -46,11 +46,14 @@ export async function planStart(world: VerbWorld, request: VerbRequest): Promise
       );
     }
     const plan = await planTopics(world, mirror, session, include, exclude);
+    if (plan.topics.length === 0) {
+      throw new Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, plan.notes.join('; '));
+    }
     return {
       ...plan,
       commit(draft, at) {
         plan.commit(draft, at);
-        rememberChoice(draft, mirror.name, include);
+        rememberChoice(draft, mirror.name, request.options.remember ?? include);
       },
     };
   } catch (error) {
@@ -74,7 +77,7 @@ interface Candidate {
   readonly source: TopicDescription;
   readonly settings: Readonly<Record<string, string | null>>;
   readonly destination: TopicDescription | null;
-  readonly step: Readonly<Record<string, unknown>>;
+  readonly step: object;
 }
 
 export async function planTopics(
@@ -111,9 +114,7 @@ export async function planTopics(
     topics.push(error ?? topicError(name, ErrorCode.NONE, ''));
   }
   const notes = [...loops.notes];
-  if (resolution.topics.length === 0 && topics.length === 0) {
-    notes.push(`no topic of ${mirror.source} matches ${include.join(', ')} yet`);
-  }
+  if (topics.length === 0) notes.push(`no topic of ${mirror.source} matches ${include.join(', ')} yet`);
   return {
     error: null,
     topics,

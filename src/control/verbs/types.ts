@@ -43,6 +43,8 @@ export interface VerbOptions {
   readonly start?: boolean;
   /** create: id of the source as the caller knows it; refused when it is another. */
   readonly sourceClusterId?: string;
+  /** start: what the caller wrote, when `topics` holds what it resolved to. */
+  readonly remember?: readonly string[];
   /** stop, failover */
   readonly acceptDamage?: boolean;
 }
@@ -56,7 +58,7 @@ export interface Plan {
   /** Topics that exist at the destination and are acted on: the caller needs ALTER_CONFIGS on each. */
   readonly existing: readonly string[];
   /** For people and `--dry-run`: one object a topic or partition, or a sentence. */
-  readonly steps: readonly Readonly<Record<string, unknown>>[];
+  readonly steps: readonly object[];
   readonly notes: readonly string[];
   /** Puts the desired state down; called with the records as they are then, so it judges them again. */
   commit(draft: Draft, at: number): void;
@@ -126,17 +128,12 @@ export function topicError(topic: string, code: number, message: string): TopicE
 
 /** The request that a command record carries. */
 export function requestOf(command: CommandRecord): VerbRequest {
-  const { exclude, ...options } = JSON.parse(
-    command.options === '' ? '{}' : command.options,
-  ) as VerbOptions & {
-    readonly exclude?: readonly string[];
-  };
   return {
     verb: command.verb as ChangingVerb,
     mirror: command.mirror,
     topics: command.topics,
-    exclude: exclude ?? [],
+    exclude: [],
     all: command.all,
-    options: { ...options, ...(exclude === undefined ? {} : { exclude }) },
+    options: JSON.parse(command.options === '' ? '{}' : command.options) as VerbOptions,
   };
 }

@@ -1,0 +1,48 @@
+import { ErrorCode } from '../../protocol/errors.ts';
+import type { CallerRights } from '../gateway/ports.ts';
+import { Refused } from './verbs/types.ts';
+
+/** AclOperation codes of Kafka: bit n of an authorized-operations field. */
+const ALTER = 7;
+const DESCRIBE = 8;
+const ALTER_CONFIGS = 11;
+
+/**
+ * The broker's own answer about the caller decides (DESIGN section 6): no right of ours is lent.
+ * @throws Refused 144 when a Cluster right is missing
+ */
+export async function authoriseChange(rights: CallerRights): Promise<void> {
+  await needCluster(rights, ALTER, 'ALTER');
+}
+
+/** @throws Refused 144 */
+export async function authoriseReading(rights: CallerRights): Promise<void> {
+  await needCluster(rights, DESCRIBE, 'DESCRIBE');
+}
+
+/** @throws Refused 29 naming the topics, of those that exist, whose configs the caller may not alter */
+export async function authoriseTopics(rights: CallerRights, existing: readonly string[]): Promise<void> {
+  if (existing.length === 0) return;
+  const operations = await rights.topics(existing);
+  const denied = existing.filter((topic) => !has(operations.get(topic) ?? 0, ALTER_CONFIGS));
+  if (denied.length === 0) return;
+  throw new Refused(
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    `the caller lacks ALTER_CONFIGS on ${denied.join(', ')}; grant it with: kafka-acls --bootstrap-server HOST:PORT ` +
+      `--add --allow-principal User:NAME --operation ALTER_CONFIGS --topic '${denied[0]}'`,
+  );
+}
+
+async function needCluster(rights: CallerRights, operation: number, name: string): Promise<void> {
+  if (has(await rights.cluster(), operation)) return;
+  throw new Refused(
+    ErrorCode.CLUSTER_MIRROR_AUTHORIZATION_FAILED,
+    `the caller lacks ${name} on the cluster; grant it with: kafka-acls --bootstrap-server HOST:PORT --add ` +
+      `--allow-principal User:NAME --operation ${name} --cluster`,
+  );
+}
+
+/** The minimum of int32 means "not told": no right follows from it. */
+function has(operations: number, operation: number): boolean {
+  return operations !== -0x8000_0000 && (operations & (1 << operation)) !== 0;
+}

@@ -1,0 +1,74 @@
+import { syncError } from '../observe/channels.ts';
+import { Backoff } from './backoff.ts';
+import type { Ledger } from './ledger.ts';
+import type { ClusterAdmin } from './ports.ts';
+import { type StateView, StateFenced, type TopicRecord, partitionKey } from './state/types.ts';
+import { givenBack } from './topic-settings.ts';
+
+/**
+ * Gives a topic's settings back once all of it is STOPPED (DESIGN 5.2): tried until it succeeds, after a restart
+ * and after the mirror's deletion too. Until then `configsPending` shows it.
+ */
+export class ConfigsTask {
+  readonly #ledger: Ledger;
+  readonly #destination: ClusterAdmin;
+  readonly #now: () => number;
+  readonly #backoff = new Backoff(500, 30_000);
+
+  constructor(ledger: Ledger, destination: ClusterAdmin, now: () => number) {
+    this.#ledger = ledger;
+    this.#destination = destination;
+    this.#now = now;
+  }
+
+  /** One look at all topics. */
+  async round(): Promise<void> {
+    for (const topic of this.#ledger.view.topics.values()) {
+      if (!topic.configsPending || !isAllStopped(this.#ledger.view, topic)) continue;
+      if (this.#backoff.isDue(topic.topic, this.#now())) await this.#giveBack(topic);
+    }
+  }
+
+  async #giveBack(topic: TopicRecord): Promise<void> {
+    try {
+      const there = await this.#destination.describeTopic(topic.topic);
+      // Another topic of that name has never had our settings.
+      if (there !== null && there.topicId === topic.destinationTopicId) {
+        await this.#destination.alterTopicConfigs(topic.topic, givenBack(overridesOf(topic.sourceSettings)));
+      }
+      await this.#note(topic.topic, { configsPending: false, error: '' });
+      this.#backoff.worked(topic.topic);
+    } catch (error) {
+      if (error instanceof StateFenced) throw error;
+      const message = error instanceof Error ? error.message : String(error);
+      const attempts = this.#backoff.failed(topic.topic, this.#now());
+      syncError.publish({
+        mirror: topic.mirror ?? '',
+        task: `give back settings of ${topic.topic}`,
+        message,
+      });
+      if (attempts === 1) await this.#note(topic.topic, { error: message });
+    }
+  }
+
+  async #note(name: string, columns: Partial<TopicRecord>): Promise<void> {
+    await this.#ledger.update((draft) => {
+      const topic = draft.topic(name);
+      if (topic?.configsPending === true) draft.put({ ...topic, ...columns });
+    });
+  }
+}
+
+export function isAllStopped(view: StateView, topic: TopicRecord): boolean {
+  for (let partition = 0; partition < topic.partitions; partition++) {
+    const state = view.partitions.get(partitionKey(topic.topic, partition))?.state ?? 'STOPPED';
+    if (state !== 'STOPPED') return false;
+  }
+  return true;
+}
+
+function overridesOf(settings: Readonly<Record<string, string | null>>): Map<string, string> {
+  const overrides = new Map<string, string>();
+  for (const [name, value] of Object.entries(settings)) if (value !== null) overrides.set(name, value);
+  return overrides;
+}

@@ -1,0 +1,142 @@
+import type { MirrorRoleGrant, MirrorRolePort } from '../gateway/ports.ts';
+import type { LinkProgress } from '../link/ports.ts';
+import { lifecycle } from '../observe/channels.ts';
+import type { Ledger } from './ledger.ts';
+import type { ExternalCopier } from './linked-partitions.ts';
+import { PartitionWrites } from './partition-writes.ts';
+import type { Surroundings } from './ports.ts';
+import { type PartitionRecord, partitionKey } from './state/types.ts';
+
+/**
+ * Partitions of mirrors with `copier: external`: a foreign process produces through a `role: mirror` gateway, and
+ * this is where it learns the offset at which its next batch must land (DESIGN section 7).
+ *
+ * Without the producer entries of 5.6 nothing can be settled here: whatever leaves an outcome open, and a restart
+ * without `released`, makes the partition FAILED.
+ */
+export class ExternalCopies implements MirrorRolePort, ExternalCopier {
+  readonly #ledger: Ledger;
+  readonly #surroundings: Surroundings;
+  readonly #mayAppend: () => boolean;
+  readonly #held = new Map<string, Held>();
+  readonly #adopting = new Set<string>();
+
+  constructor(ledger: Ledger, surroundings: Surroundings, mayAppend: () => boolean) {
+    this.#ledger = ledger;
+    this.#surroundings = surroundings;
+    this.#mayAppend = mayAppend;
+  }
+
+  grant(mirror: string, topic: string, partition: number): MirrorRoleGrant {
+    const record = this.#ledger.view.topics.get(topic);
+    if (record === undefined || record.mirror !== mirror) {
+      return { kind: 'refused', message: `topic ${topic} is not part of mirror ${mirror}` };
+    }
+    if (this.#ledger.view.mirrors.get(mirror)?.copier !== 'external') {
+      return {
+        kind: 'refused',
+        message: `mirror ${mirror} copies by itself; set copier: external to copy into it`,
+      };
+    }
+    const held = this.#held.get(partitionKey(topic, partition));
+    if (held === undefined || !this.#mayAppend()) {
+      return { kind: 'not-leader', message: `${topic}-${partition} of mirror ${mirror} is not ready here` };
+    }
+    return { kind: 'owned', expectedOffset: held.end };
+  }
+
+  appended(mirror: string, topic: string, partition: number, baseOffset: number, count: number): void {
+    const held = this.#held.get(partitionKey(topic, partition));
+    if (held === undefined) return;
+    if (baseOffset !== held.end) {
+      this.failed(mirror, topic, partition, `a batch landed at offset ${baseOffset}, expected ${held.end}`);
+      return;
+    }
+    held.end = baseOffset + count;
+    held.batches += 1;
+  }
+
+  failed(mirror: string, topic: string, partition: number, message: string): void {
+    this.#held.delete(partitionKey(topic, partition));
+    new PartitionWrites(this.#ledger, mirror)
+      .failed({ topic, partition }, message, false, 0)
+      .catch((error: unknown) => {
+        const text = error instanceof Error ? error.message : String(error);
+        lifecycle.publish({
+          level: 'error',
+          message: `${topic}-${partition} could not be marked FAILED: ${text}`,
+        });
+      });
+  }
+
+  adopt(mirror: string, record: PartitionRecord, releasedEnd: number | null): void {
+    const key = partitionKey(record.topic, record.partition);
+    if (this.#held.has(key) || this.#adopting.has(key)) return;
+    this.#adopting.add(key);
+    void this.#adopt(mirror, record, releasedEnd).finally(() => this.#adopting.delete(key));
+  }
+
+  release(topic: string, partition: number): void {
+    this.#held.delete(partitionKey(topic, partition));
+  }
+
+  progress(topic: string, partition: number): LinkProgress | undefined {
+    const held = this.#held.get(partitionKey(topic, partition));
+    if (held === undefined) return undefined;
+    return {
+      phase: 'mirroring',
+      sourceHighWatermark: -1,
+      sourceLastStableOffset: -1,
+      sourceSeenAt: null,
+      destinationEnd: held.end,
+      lastSourceEpoch: -1,
+      error: null,
+      requestAgeMs: 0,
+      settledBy: 'none-needed',
+      counts: {
+        dataBatches: held.batches,
+        dataBytes: 0,
+        commitMarkers: 0,
+        inertMarkers: 0,
+        barriers: 0,
+        rebuiltBatches: 0,
+      },
+      openIds: [],
+      unverified: null,
+    };
+  }
+
+  /** Exact ends, for `released`. */
+  ends(): Map<string, number> {
+    return new Map([...this.#held].map(([key, { end }]) => [key, end]));
+  }
+
+  async #adopt(mirror: string, record: PartitionRecord, releasedEnd: number | null): Promise<void> {
+    const ref = { topic: record.topic, partition: record.partition };
+    const writes = new PartitionWrites(this.#ledger, mirror);
+    try {
+      // A source epoch is noted when a partition is handed out for the first time: none, and nobody ever appended.
+      const expected = record.epochs.length === 0 ? 0 : releasedEnd;
+      if (expected === null) {
+        const text = `${ref.topic}-${ref.partition}: the last process ended without writing down its end`;
+        await writes.failed(ref, `${text}, and what its copier had on its way can't be known`, false, 0);
+        return;
+      }
+      const { end } = await this.#surroundings.partition(mirror, ref).readEnd();
+      if (end !== expected) {
+        const text = `${ref.topic}-${ref.partition} ends at ${end}, expected ${expected}: somebody else wrote to it`;
+        await writes.failed(ref, text, false, 0);
+        return;
+      }
+      await writes.epochBegins(ref, { epoch: 0, offset: 0 });
+      this.#held.set(partitionKey(ref.topic, ref.partition), { end, batches: 0 });
+    } catch {
+      // The cluster did not answer: the runner adopts again in its next round.
+    }
+  }
+}
+
+interface Held {
+  end: number;
+  batches: number;
+}

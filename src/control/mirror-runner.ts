@@ -1,0 +1,405 @@
+import type { LinkProgress, PartitionRef } from '../link/ports.ts';
+import { syncError } from '../observe/channels.ts';
+import { Backoff } from './backoff.ts';
+import type { Ledger } from './ledger.ts';
+import { type ExternalCopier, LinkedPartitions } from './linked-partitions.ts';
+import { PartitionWrites } from './partition-writes.ts';
+import type { SourceSession, Surroundings } from './ports.ts';
+import { PrepareFailed, isAligned, prepareTopic } from './prepare-topic.ts';
+import { SourceKeeper } from './source-keeper.ts';
+import { stateOf } from './states.ts';
+import {
+  type MirrorRecord,
+  type PartitionRecord,
+  StateFenced,
+  type StateStore,
+  type TopicRecord,
+  partitionKey,
+} from './state/types.ts';
+import { StopRunner } from './stop-runner.ts';
+import { mirrorSettings, settingsDrift, sourceSettings } from './topic-settings.ts';
+
+export interface MirrorRunnerOptions {
+  readonly mirror: MirrorRecord;
+  readonly surroundings: Surroundings;
+  readonly ledger: Ledger;
+  readonly store: Pick<StateStore, 'mayAppend' | 'whenMayAppend' | 'releasedEnd' | 'fenced'>;
+  /** Externally copied partitions have no link; their owner is told when one is ready or leaves. */
+  readonly external: ExternalCopier;
+  readonly retries?: RetryLimits;
+}
+
+export interface RetryLimits {
+  readonly firstMs: number;
+  readonly maxMs: number;
+  readonly attempts: number;
+}
+
+/** KIP-1279's newest defaults are 100 ms, 5 min and 20; here the first pause is longer and the last shorter. */
+const defaultRetries: RetryLimits = { firstMs: 500, maxMs: 60_000, attempts: 20 };
+/** Other gateways learn of a new record within this time (DESIGN section 7, freshness). */
+const gatewaysKnowAfterMs = 3000;
+const roundMs = 250;
+const persistMs = 1000;
+/** The age of an idle source's last answer is written this often. */
+const idlePersistMs = 10_000;
+const closeStopsMs = 5000;
+
+/**
+ * Acts towards the desired state of one mirror's topics: prepares topics, hands partitions to the link, writes down
+ * how far they came, retries what failed, and runs STOPPING. It is level-triggered: each round looks at the records
+ * as they are, so a crash anywhere is repaired by the next round of the next process.
+ */
+export class MirrorRunner {
+  readonly #options: MirrorRunnerOptions;
+  readonly #source: SourceKeeper;
+  readonly #writes: PartitionWrites;
+  readonly #linked: LinkedPartitions;
+  readonly #stops: StopRunner;
+  readonly #backoff = new Backoff(500, 15_000);
+  readonly #retries: Backoff;
+  readonly #limits: RetryLimits;
+  /** Topics whose preparation runs. */
+  readonly #preparing = new Map<string, Promise<void>>();
+  /** Topics prepared by this process. */
+  readonly #ready = new Set<string>();
+  /** Topics whose cleaner was switched on. */
+  readonly #compacting = new Set<string>();
+  readonly #firstSeen = new Map<string, number>();
+  readonly #trouble = new Map<string, string>();
+  readonly #persistedAt = new Map<string, number>();
+  readonly #abort = new AbortController();
+  #wake: (() => void) | null = null;
+  #loop: Promise<void> | null = null;
+
+  constructor(options: MirrorRunnerOptions) {
+    const { mirror, surroundings, ledger, store, external } = options;
+    this.#options = options;
+    this.#limits = options.retries ?? defaultRetries;
+    this.#retries = new Backoff(this.#limits.firstMs, this.#limits.maxMs);
+    this.#source = new SourceKeeper(surroundings, mirror);
+    this.#writes = new PartitionWrites(ledger, mirror.name);
+    this.#linked = new LinkedPartitions({
+      mirror,
+      surroundings,
+      ledger,
+      store,
+      external,
+      source: this.#source,
+      writes: this.#writes,
+      signal: this.#abort.signal,
+      failed: async (ref, { message, retriable }) => {
+        await this.#failed(ref, message, retriable);
+        this.kick();
+      },
+      left: ({ topic }) => this.#ready.delete(topic),
+    });
+    this.#stops = new StopRunner({
+      mirror,
+      surroundings,
+      ledger,
+      writes: this.#writes,
+      endLink: (ref) => this.#linked.end(ref),
+      compareTail: async () => (await this.#source.open())?.compareTail ?? null,
+      releasedEnd: (ref) => this.#linked.releasedEnd(ref),
+      emptyProducerEntries: ({ topic, partition }) => external.release(topic, partition),
+    });
+  }
+
+  start(): void {
+    this.#loop ??= this.#run();
+  }
+
+  /** Something changed: look now, not at the next round. */
+  kick(): void {
+    this.#wake?.();
+  }
+
+  progress(ref: PartitionRef): LinkProgress | undefined {
+    return this.#linked.progress(ref);
+  }
+
+  trouble(topic: string): string | null {
+    return this.#trouble.get(topic) ?? this.#stops.trouble(topic) ?? this.#source.error;
+  }
+
+  /** The mirror's own passing error: its source can't be reached. */
+  get error(): string | null {
+    return this.#source.error;
+  }
+
+  /** Ends all work and persists how far it came. @returns exact ends, for `released` */
+  async close(): Promise<ReadonlyMap<string, number>> {
+    this.#abort.abort();
+    this.kick();
+    await this.#loop;
+    await Promise.allSettled(this.#preparing.values());
+    // A stop that waits for a silent broker goes on in the next process, at its persisted step.
+    await Promise.race([this.#stops.close(), this.#options.surroundings.sleep(closeStopsMs)]);
+    const ends = await this.#linked.endAll();
+    const { fenced } = this.#options.store;
+    if (!fenced) await this.#writes.progressed(ends).catch(() => undefined);
+    await this.#source.close();
+    if (fenced) return new Map();
+    return new Map([
+      ...this.#untouchedEnds(),
+      ...ends.map(({ ref, progress }) => [keyOf(ref), progress.destinationEnd] as const),
+    ]);
+  }
+
+  async #run(): Promise<void> {
+    let persisted = 0;
+    while (!this.#abort.signal.aborted && !this.#options.store.fenced) {
+      try {
+        await this.#round();
+        const now = this.#options.surroundings.now();
+        if (now - persisted >= persistMs || now < persisted) {
+          persisted = now;
+          await this.#persist();
+        }
+      } catch (error) {
+        if (error instanceof StateFenced) return;
+        syncError.publish({ mirror: this.#options.mirror.name, task: 'mirror', message: textOf(error) });
+      }
+      await this.#pause();
+    }
+  }
+
+  async #pause(): Promise<void> {
+    const nap = new AbortController();
+    this.#wake = () => nap.abort();
+    if (this.#abort.signal.aborted) return;
+    await this.#options.surroundings.sleep(roundMs, nap.signal).catch(() => undefined);
+    this.#wake = null;
+  }
+
+  async #round(): Promise<void> {
+    for (const topic of this.#topics()) {
+      if (!this.#firstSeen.has(topic.topic)) {
+        this.#firstSeen.set(topic.topic, this.#options.surroundings.now());
+      }
+      let wantsLink = false;
+      for (const record of this.#partitions(topic))
+        wantsLink = (await this.#look(topic, record)) || wantsLink;
+      if (wantsLink) await this.#towardsMirroring(topic);
+    }
+  }
+
+  /** @returns true when the partition is to be mirrored and no link holds it */
+  async #look(topic: TopicRecord, record: PartitionRecord): Promise<boolean> {
+    const ref = { topic: record.topic, partition: record.partition };
+    const state = stateOf(record);
+    switch (state.name) {
+      case 'STOPPED':
+        return false;
+      case 'STOPPING':
+        this.#stops.ensure(ref);
+        return false;
+      case 'FAILED':
+        await this.#linked.leave(ref);
+        await this.#retryWhenDue(ref, state.retryAttempt);
+        return false;
+      case 'UNKNOWN':
+      case 'LOG_ALIGNMENT':
+      case 'MIRRORING':
+        return topic.desired === 'MIRRORING' && !this.#linked.isBusy(ref);
+    }
+  }
+
+  async #retryWhenDue(ref: PartitionRef, attempt: number): Promise<void> {
+    const key = keyOf(ref);
+    if (attempt < 0 || attempt >= this.#limits.attempts) return;
+    if (!this.#retries.isDue(key, this.#options.surroundings.now())) return;
+    await this.#writes.retried(ref);
+  }
+
+  async #towardsMirroring(topic: TopicRecord): Promise<void> {
+    if (this.#preparing.has(topic.topic)) return;
+    if (this.#ready.has(topic.topic)) {
+      await this.#hand(topic);
+      return;
+    }
+    if (!this.#backoff.isDue(topic.topic, this.#options.surroundings.now())) return;
+    const session = await this.#source.open();
+    if (session === null) {
+      if (this.#source.wrongCluster !== null) await this.#failTopic(topic, this.#source.wrongCluster, false);
+      return;
+    }
+    const work = this.#prepare(topic, session).finally(() => {
+      this.#preparing.delete(topic.topic);
+      this.kick();
+    });
+    this.#preparing.set(topic.topic, work);
+  }
+
+  async #prepare(topic: TopicRecord, session: SourceSession): Promise<void> {
+    const { ledger, surroundings, mirror } = this.#options;
+    const sleep = (ms: number) => surroundings.sleep(ms, this.#abort.signal);
+    try {
+      const context = {
+        mirror,
+        source: session.admin,
+        destination: surroundings.destination,
+        view: ledger.view,
+      };
+      const { notice, ...columns } = await prepareTopic({ ...context, sleep }, topic);
+      await ledger.update((draft) => {
+        const record = draft.topic(topic.topic);
+        if (record === undefined || record.mirror !== mirror.name) return;
+        if (sameColumns(record, columns)) return;
+        draft.put({ ...record, ...columns, error: '' });
+      });
+      await this.#untilGatewaysKnow(topic, sleep);
+      await this.#options.store.whenMayAppend();
+      this.#setTrouble(topic.topic, notice);
+      this.#backoff.worked(topic.topic);
+      this.#ready.add(topic.topic);
+    } catch (error) {
+      await this.#prepareFailed(topic, error);
+    }
+  }
+
+  async #prepareFailed(topic: TopicRecord, error: unknown): Promise<void> {
+    if (this.#abort.signal.aborted || error instanceof StateFenced) return;
+    const message = textOf(error);
+    const attempts = this.#backoff.failed(topic.topic, this.#options.surroundings.now());
+    this.#setTrouble(topic.topic, message);
+    if (attempts === 1) {
+      syncError.publish({ mirror: this.#options.mirror.name, task: `prepare ${topic.topic}`, message });
+    }
+    if (error instanceof PrepareFailed) await this.#failTopic(topic, message, error.retriable);
+  }
+
+  /** A first append may only come when every gateway refuses writers of the topic. */
+  async #untilGatewaysKnow(topic: TopicRecord, sleep: (ms: number) => Promise<void>): Promise<void> {
+    const fresh = this.#partitions(topic).some(({ epochs }) => epochs.length === 0);
+    if (!fresh) return;
+    const seen = this.#firstSeen.get(topic.topic) ?? this.#options.surroundings.now();
+    const left = seen + gatewaysKnowAfterMs - this.#options.surroundings.now();
+    if (left > 0) await sleep(left);
+  }
+
+  async #failTopic(topic: TopicRecord, message: string, retriable: boolean): Promise<void> {
+    for (const record of this.#partitions(topic)) {
+      const state = stateOf(record).name;
+      if (state === 'STOPPED' || state === 'STOPPING' || state === 'FAILED') continue;
+      await this.#failed({ topic: record.topic, partition: record.partition }, message, retriable);
+    }
+  }
+
+  async #hand(topic: TopicRecord): Promise<void> {
+    for (const record of this.#partitions(topic)) {
+      const state = stateOf(record).name;
+      const wanted = state === 'LOG_ALIGNMENT' || state === 'MIRRORING' || state === 'UNKNOWN';
+      if (!wanted || this.#linked.isBusy(record)) continue;
+      const session = await this.#source.open();
+      const current = this.#options.ledger.view.topics.get(topic.topic);
+      if (session === null || current === undefined) return;
+      this.#linked.hand(current, record, session);
+    }
+  }
+
+  async #failed(ref: PartitionRef, message: string, retriable: boolean): Promise<void> {
+    const attempts = this.#retries.failed(keyOf(ref), this.#options.surroundings.now()) - 1;
+    if (!retriable) this.#retries.worked(keyOf(ref));
+    try {
+      await this.#writes.failed(ref, message, retriable, attempts);
+    } catch (error) {
+      if (error instanceof StateFenced) return;
+      syncError.publish({ mirror: this.#options.mirror.name, task: 'fail', message: textOf(error) });
+    }
+  }
+
+  async #persist(): Promise<void> {
+    const now = this.#options.surroundings.now();
+    const moved: { ref: PartitionRef; progress: LinkProgress }[] = [];
+    for (const topic of this.#topics()) {
+      for (const record of this.#partitions(topic)) {
+        const ref = { topic: record.topic, partition: record.partition };
+        const progress = this.progress(ref);
+        if (progress === undefined || progress.phase !== 'mirroring') continue;
+        const idleSince = now - (this.#persistedAt.get(keyOf(ref)) ?? 0);
+        if (!hasMoved(record, progress) && idleSince < idlePersistMs) continue;
+        this.#persistedAt.set(keyOf(ref), now);
+        moved.push({ ref, progress });
+      }
+    }
+    await this.#writes.progressed(moved);
+    for (const { ref } of moved) this.#retries.worked(keyOf(ref));
+    for (const topic of new Set(moved.map(({ ref }) => ref.topic))) await this.#whenAligned(topic);
+  }
+
+  /** `compact,delete` where the source compacts, once the whole topic is MIRRORING. */
+  async #whenAligned(name: string): Promise<void> {
+    const { ledger, surroundings } = this.#options;
+    const topic = ledger.view.topics.get(name);
+    const policy = topic?.sourceSettings['cleanup.policy'] ?? null;
+    if (topic === undefined || policy === null || !policy.includes('compact')) return;
+    if (!isAligned(ledger.view, topic) || this.#compacting.has(name)) return;
+    const source = sourceSettings([{ name: 'cleanup.policy', value: policy, isTopicOverride: true }]);
+    const wanted = new Map([
+      ['cleanup.policy', mirrorSettings(source, true).get('cleanup.policy') ?? 'delete'],
+    ]);
+    const drift = settingsDrift(wanted, await surroundings.destination.topicConfigs(name));
+    await surroundings.destination.alterTopicConfigs(name, drift);
+    this.#compacting.add(name);
+  }
+
+  /** Ends released by the last process that this one never went near. */
+  #untouchedEnds(): ReadonlyMap<string, number> {
+    const ends = new Map<string, number>();
+    for (const topic of this.#topics()) {
+      for (const record of this.#partitions(topic)) {
+        const end = this.#linked.releasedEnd(record);
+        if (end !== null && record.state !== 'STOPPING') ends.set(keyOf(record), end);
+      }
+    }
+    return ends;
+  }
+
+  #setTrouble(topic: string, message: string | null): void {
+    if (message === null) this.#trouble.delete(topic);
+    else this.#trouble.set(topic, message);
+  }
+
+  #topics(): TopicRecord[] {
+    const { ledger, mirror } = this.#options;
+    return [...ledger.view.topics.values()].filter((topic) => topic.mirror === mirror.name);
+  }
+
+  #partitions(topic: TopicRecord): PartitionRecord[] {
+    const records: PartitionRecord[] = [];
+    for (let partition = 0; partition < topic.partitions; partition++) {
+      const record = this.#options.ledger.view.partitions.get(partitionKey(topic.topic, partition));
+      if (record !== undefined) records.push(record);
+    }
+    return records;
+  }
+}
+
+function keyOf(ref: PartitionRef): string {
+  return partitionKey(ref.topic, ref.partition);
+}
+
+function hasMoved(record: PartitionRecord, progress: LinkProgress): boolean {
+  return (
+    record.state !== 'MIRRORING' ||
+    progress.destinationEnd > record.persistedEnd ||
+    progress.sourceHighWatermark > record.sourceEnd
+  );
+}
+
+function sameColumns(
+  record: TopicRecord,
+  columns: Pick<TopicRecord, 'destinationTopicId' | 'createdByUs' | 'sourceSettings'>,
+): boolean {
+  return (
+    record.destinationTopicId === columns.destinationTopicId &&
+    record.createdByUs === columns.createdByUs &&
+    JSON.stringify(record.sourceSettings) === JSON.stringify(columns.sourceSettings)
+  );
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

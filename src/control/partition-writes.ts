@@ -1,0 +1,114 @@
+import type { EpochStart, LinkProgress, PartitionRef } from '../link/ports.ts';
+import { partitionStateChanged } from '../observe/channels.ts';
+import type { Draft, Ledger } from './ledger.ts';
+import { type PartitionState, fail, mirror, stateColumns, stateOf } from './states.ts';
+import type { PartitionRecord } from './state/types.ts';
+import { epochOf } from './tail.ts';
+
+/** The changes of a partition's record that a running mirror makes, each judged against the record as it is then. */
+export class PartitionWrites {
+  readonly #ledger: Ledger;
+  readonly #mirror: string;
+
+  constructor(ledger: Ledger, mirrorName: string) {
+    this.#ledger = ledger;
+    this.#mirror = mirrorName;
+  }
+
+  /** Before the first append of a source epoch (DESIGN 5.1). */
+  async epochBegins(ref: PartitionRef, start: EpochStart): Promise<void> {
+    await this.#ledger.update((draft) => {
+      const record = draft.partition(ref.topic, ref.partition);
+      if (record === undefined) throw new Error(`nothing is recorded of ${ref.topic}-${ref.partition}`);
+      if (record.epochs.some(({ epoch }) => epoch === start.epoch)) return;
+      // An older run may have noted an epoch whose batches never came; later starts replace it.
+      const kept = record.epochs.filter(({ epoch, offset }) => epoch < start.epoch && offset <= start.offset);
+      draft.put({ ...record, epochs: [...kept, { epoch: start.epoch, offset: start.offset }] });
+    });
+  }
+
+  /** What moved since the last call, in one transaction. */
+  async progressed(reports: readonly { ref: PartitionRef; progress: LinkProgress }[]): Promise<void> {
+    if (reports.length === 0) return;
+    const changes = await this.#ledger.update((draft) =>
+      reports.flatMap(({ ref, progress }) => this.#progressed(draft, ref, progress)),
+    );
+    for (const change of changes) partitionStateChanged.publish(change);
+  }
+
+  #progressed(draft: Draft, ref: PartitionRef, progress: LinkProgress): StateChanged[] {
+    const record = draft.partition(ref.topic, ref.partition);
+    if (record === undefined) return [];
+    const state = stateOf(record);
+    if (state.name !== 'LOG_ALIGNMENT' && state.name !== 'MIRRORING') return [];
+    if (progress.phase !== 'mirroring') return [];
+    const next = mirror(state);
+    draft.put({ ...record, ...stateColumns(next), ...progressColumns(record, progress) });
+    return next.name === state.name ? [] : [this.#changed(ref, state, next)];
+  }
+
+  /** @returns the state it ended in; a partition STOPPED meanwhile stays so */
+  async failed(
+    ref: PartitionRef,
+    message: string,
+    retriable: boolean,
+    attempts: number,
+  ): Promise<PartitionState | null> {
+    const change = await this.#ledger.update((draft) => {
+      const record = draft.partition(ref.topic, ref.partition);
+      if (record === undefined) return null;
+      const state = stateOf(record);
+      if (state.name === 'STOPPED') return null;
+      const next = fail(state, message, retriable, attempts);
+      draft.put({ ...record, ...stateColumns(next) });
+      return { state, next };
+    });
+    if (change === null) return null;
+    partitionStateChanged.publish(this.#changed(ref, change.state, change.next, message));
+    return change.next;
+  }
+
+  /** A retry: from FAILED back to where it came from. false when it is not FAILED (any more). */
+  async retried(ref: PartitionRef): Promise<boolean> {
+    const change = await this.#ledger.update((draft) => {
+      const record = draft.partition(ref.topic, ref.partition);
+      if (record === undefined) return null;
+      const state = stateOf(record);
+      if (state.name !== 'FAILED' || state.retryAttempt < 0) return null;
+      const next = state.from.name === 'UNKNOWN' ? ({ name: 'LOG_ALIGNMENT' } as const) : state.from;
+      draft.put({ ...record, ...stateColumns(next) });
+      return { state, next };
+    });
+    if (change !== null) partitionStateChanged.publish(this.#changed(ref, change.state, change.next));
+    return change !== null;
+  }
+
+  #changed(
+    ref: PartitionRef,
+    from: PartitionState,
+    to: PartitionState,
+    error: string | null = null,
+  ): StateChanged {
+    return { mirror: this.#mirror, ...ref, from: from.name, to: to.name, error };
+  }
+}
+
+type StateChanged = Parameters<typeof partitionStateChanged.publish>[0];
+
+export function progressColumns(record: PartitionRecord, progress: LinkProgress): Partial<PartitionRecord> {
+  const end = progress.destinationEnd >= 0 ? progress.destinationEnd : record.persistedEnd;
+  return {
+    persistedEnd: end,
+    lastMirrored: { offset: end - 1, sourceEpoch: end === 0 ? -1 : epochOf(record.epochs, end - 1) },
+    openIds: progress.openIds,
+    settledBy: progress.settledBy === 'none-needed' ? record.settledBy : progress.settledBy,
+    ...sourceColumns(record, progress),
+  };
+}
+
+/** Last seen source end; it is the loss report's measure, so it never falls back to "unknown". */
+export function sourceColumns(record: PartitionRecord, progress: LinkProgress): Partial<PartitionRecord> {
+  if (progress.sourceHighWatermark < 0 || progress.sourceSeenAt === null) return {};
+  if (progress.sourceSeenAt < record.sourceEndAt) return {};
+  return { sourceEnd: progress.sourceHighWatermark, sourceEndAt: progress.sourceSeenAt };
+}

@@ -1,0 +1,129 @@
+import type { PartitionRef } from '../link/ports.ts';
+import { partitionStateChanged, syncError } from '../observe/channels.ts';
+import { Backoff } from './backoff.ts';
+import type { Ledger } from './ledger.ts';
+import type { PartitionWrites } from './partition-writes.ts';
+import type { CompareTail, DestinationPartition, Surroundings } from './ports.ts';
+import { type MirrorRecord, StateFenced, partitionKey } from './state/types.ts';
+import { type KnownEnd, StopFailed, runStop } from './stopping.ts';
+
+export interface StopRunnerOptions {
+  readonly mirror: MirrorRecord;
+  readonly surroundings: Surroundings;
+  readonly ledger: Ledger;
+  readonly writes: PartitionWrites;
+  endLink(ref: PartitionRef): Promise<KnownEnd | null>;
+  /** null while the source does not answer. */
+  compareTail(): Promise<CompareTail | null>;
+  releasedEnd(ref: PartitionRef): number | null;
+  emptyProducerEntries(ref: PartitionRef): void;
+}
+
+/**
+ * Runs STOPPING for the partitions of a mirror, several at a time. A destination that does not answer is waited for,
+ * for ever: only what STOPPING itself judges becomes FAILED.
+ */
+export class StopRunner {
+  readonly #options: StopRunnerOptions;
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #backoff = new Backoff(250, 10_000);
+  readonly #trouble = new Map<string, string>();
+  #closed = false;
+
+  constructor(options: StopRunnerOptions) {
+    this.#options = options;
+  }
+
+  isRunning(ref: PartitionRef): boolean {
+    return this.#running.has(partitionKey(ref.topic, ref.partition));
+  }
+
+  trouble(topic: string): string | null {
+    for (const [key, message] of this.#trouble) if (key.startsWith(`${topic}/`)) return message;
+    return null;
+  }
+
+  /** Goes on with the stop of a partition in STOPPING, unless it runs already or waits for its next try. */
+  ensure(ref: PartitionRef): void {
+    const key = partitionKey(ref.topic, ref.partition);
+    if (this.#closed || this.#running.has(key) || this.#running.size >= atOnce) return;
+    if (!this.#backoff.isDue(key, this.#options.surroundings.now())) return;
+    const run = this.#run(ref, key).finally(() => this.#running.delete(key));
+    this.#running.set(key, run);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled(this.#running.values());
+  }
+
+  async #run(ref: PartitionRef, key: string): Promise<void> {
+    const { surroundings, ledger, mirror } = this.#options;
+    try {
+      const log = await this.#log(ref);
+      await runStop({
+        mirror: mirror.name,
+        ref,
+        ledger,
+        log,
+        endLink: () => this.#options.endLink(ref),
+        releasedEnd: this.#options.releasedEnd(ref),
+        compareTail: () => this.#options.compareTail(),
+        emptyProducerEntries: () => this.#options.emptyProducerEntries(ref),
+        now: () => surroundings.now(),
+      });
+      this.#backoff.worked(key);
+      this.#trouble.delete(key);
+      partitionStateChanged.publish({
+        mirror: mirror.name,
+        ...ref,
+        from: 'STOPPING',
+        to: 'STOPPED',
+        error: null,
+      });
+    } catch (error) {
+      await this.#failed(ref, key, error);
+    }
+  }
+
+  async #failed(ref: PartitionRef, key: string, error: unknown): Promise<void> {
+    if (error instanceof StateFenced || this.#closed) return;
+    const message = error instanceof Error ? error.message : String(error);
+    const attempts = this.#backoff.failed(key, this.#options.surroundings.now());
+    this.#trouble.set(key, message);
+    if (error instanceof StopFailed) {
+      await this.#options.writes
+        .failed(ref, message, error.retriable, attempts - 1)
+        .catch((cause: unknown) => this.#note(cause));
+      return;
+    }
+    if (attempts === 1) this.#note(error);
+  }
+
+  #note(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    syncError.publish({ mirror: this.#options.mirror.name, task: 'stop', message });
+  }
+
+  /** null when there is no topic to write a barrier into. */
+  async #log(ref: PartitionRef): Promise<DestinationPartition | null> {
+    const { surroundings, ledger, mirror } = this.#options;
+    const topic = ledger.view.topics.get(ref.topic);
+    const found = await surroundings.destination.describeTopic(ref.topic);
+    if (found === null) return null;
+    const expected = topic?.destinationTopicId ?? '';
+    if (expected === '') return null;
+    const record = ledger.view.partitions.get(partitionKey(ref.topic, ref.partition));
+    if (found.topicId !== expected && record?.stop?.acceptDamage !== true) {
+      throw new StopFailed(
+        `the destination topic ${ref.topic} was created anew (topic id ${expected}, now ${found.topicId}); stop ` +
+          'again with --accept-damage to give the mirror up',
+        false,
+      );
+    }
+    return found.topicId === expected ? surroundings.partition(mirror.name, ref) : null;
+  }
+}
+
+/** Each stop may hold a probe's connections. */
+const atOnce = 8;
