@@ -102,6 +102,11 @@ export class ClientSession implements FramedHandlers {
     ];
   }
 
+  /** Bytes of frames held for this connection now, both ways. */
+  get bytesHeld(): number {
+    return this.#client.bytesBuffered + this.#client.bytesToWrite + (this.#upstream?.bytesHeld ?? 0);
+  }
+
   get state(): string {
     return this.#state;
   }

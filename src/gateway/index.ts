@@ -32,6 +32,8 @@ export interface GatewaySnapshot {
   readonly requests: number;
   readonly forwarded: number;
   readonly answeredHere: number;
+  /** Bytes of frames held now, over all connections; `memoryBound` says how many it can be. */
+  readonly bytesHeld: number;
   /** Ends of client connections by their name. */
   readonly closes: Readonly<Record<string, number>>;
   /** Connections on which reading is held back now, by `client:reason` or `broker:reason`. */
@@ -163,11 +165,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     },
     snapshot() {
       const holds: Record<string, number> = {};
-      const sums = { ...totals };
+      const sums = { ...totals, bytesHeld: 0 };
       for (const session of sessions) {
         sums.requests += session.counts.requests;
         sums.forwarded += session.counts.forwarded;
         sums.answeredHere += session.counts.answeredHere;
+        sums.bytesHeld += session.bytesHeld;
         for (const reason of session.holds) holds[reason] = (holds[reason] ?? 0) + 1;
       }
       return {

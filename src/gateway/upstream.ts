@@ -130,6 +130,11 @@ export class Upstream {
     return this.#awaiting.some(({ mustHear }) => mustHear);
   }
 
+  /** Bytes read but not delivered, and written but not taken. */
+  get bytesHeld(): number {
+    return this.#socket.bytesBuffered + this.#socket.bytesToWrite;
+  }
+
   /** @returns false when the sender should wait for `onDrain` */
   send(chunks: readonly Uint8Array[], awaiting: Awaiting | null): boolean {
     if (!this.isOpen) {

@@ -49,6 +49,8 @@ export interface FakeCluster {
   setLeader(topic: string, partition: number, node: number): void;
   next(apiKey: number, action: Action, options?: ControlOptions): ControlHandle;
   requestsOf(apiKey: number): RequestInfo[];
+  /** Writes a frame (its size is added) to a connection, as `RequestInfo.connection` numbers them: any garbage. */
+  sendRaw(connection: number, frame: Buffer): void;
   /** Open connections to a node, or to all. */
   connections(node?: number): number;
   /** Resets every connection of a node and refuses new ones until `startNode`. */
@@ -125,6 +127,10 @@ export async function startFakeBroker(options: FakeBrokerOptions = {}): Promise<
     },
     next: (apiKey, action, controlOptions) => controls.add(apiKey, action, controlOptions),
     requestsOf: (apiKey) => requests.filter((request) => request.apiKey === apiKey),
+    sendRaw(connection, frame) {
+      for (const server of servers.values()) if (server.sendRaw(connection, frame)) return;
+      throw new Error(`no fake connection ${connection}`);
+    },
     connections: (node) =>
       node === undefined
         ? [...servers.values()].reduce((sum, server) => sum + server.connections, 0)

@@ -18,7 +18,7 @@ export interface FakeNodeOptions {
 /** One node: accepts connections and works on their requests one after the other, as a broker does. */
 export class FakeNodeServer {
   readonly #options: FakeNodeOptions;
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new Map<Socket, number>();
   #server: Server | null = null;
 
   constructor(options: FakeNodeOptions) {
@@ -44,16 +44,28 @@ export class FakeNodeServer {
   close(): Promise<void> {
     const server = this.#server;
     this.#server = null;
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets.keys()) socket.resetAndDestroy();
     return new Promise((resolve) => {
       if (server === null) resolve();
       else server.close(() => resolve());
     });
   }
 
+  /** @returns false when the connection is not one of this node */
+  sendRaw(connection: number, frame: Buffer): boolean {
+    for (const [socket, number] of this.#sockets) {
+      if (number !== connection) continue;
+      const size = Buffer.alloc(4);
+      size.writeInt32BE(frame.length);
+      socket.write(Buffer.concat([size, frame]));
+      return true;
+    }
+    return false;
+  }
+
   #accept(socket: Socket): void {
     const connection = this.#options.nextConnection();
-    this.#sockets.add(socket);
+    this.#sockets.set(socket, connection);
     socket.on('error', () => undefined);
     socket.on('close', () => this.#sockets.delete(socket));
     let input: Buffer<ArrayBufferLike> = Buffer.alloc(0);
