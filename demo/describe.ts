@@ -8,6 +8,7 @@ export interface PartitionRow {
   readonly lag: number;
   readonly state: string;
   readonly errorMessage: string | null;
+  readonly phase?: string | null;
   readonly settledBy?: string;
   readonly lastMirroredOffset?: number;
   readonly barrierOffset?: number;

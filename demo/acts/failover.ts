@@ -87,6 +87,16 @@ async function proveBarrier(
       (barrier[0] ?? 'no barrier').trim().slice(0, 180),
     );
   }
+  const end = truth.ends.get(0) as number;
+  const where = { 'bootstrap-server': stage.gateway, topic: TOPIC, partition: 0, from: end, to: end + 1 };
+  const shown = (await isthmusLines(['dump', ...flags(where)])).find((one) =>
+    one.includes('MIRROR_PID_RESET'),
+  );
+  story.check(
+    'a Fetch through the gateway shows it as control type 7 with the cluster id of its source',
+    shown?.includes(stage.east.clusterId) === true,
+    (shown ?? 'no barrier').trim().slice(0, 180),
+  );
   const behind = new Map([...truth.ends].map(([partition, end]) => [partition, end + 1]));
   for (const isolation of ['read_committed', 'read_uncommitted'] as const) {
     const there = await readAll({

@@ -118,12 +118,14 @@ async function killInFlight(stage: Stage, story: Story): Promise<void> {
     `process ${pid}, correlation id ${held.request.correlationId}; the broker's answer came ${answered === null ? 'never' : 'when nobody was there'}`,
   );
   await isthmus.start();
-  const rows = await until('the mirror goes on', async () => {
+  const rows = await until('every partition is recovered', async () => {
     const now = await describeMirror(gateway);
-    return now.every(({ state, settledBy }) => state === 'MIRRORING' && settledBy !== 'none-needed') && now;
+    return now.every(({ state, phase }) => state === 'MIRRORING' && phase === 'mirroring') && now;
   });
-  story.say(
-    `started again: ${rows.map(({ partition, settledBy }) => `${partition} settled by ${settledBy}`).join(', ')}`,
+  story.check(
+    'nothing was sent again before the end of each partition was settled and compared with the source',
+    rows.every(({ settledBy }) => settledBy === 'probe'),
+    rows.map(({ partition, settledBy }) => `partition ${partition} by ${settledBy}`).join(', '),
   );
   const list = await runIsthmus(['mirror', 'list', '--bootstrap-server', gateway]);
   story.show(list.stdout.trimEnd().split('\n'));
