@@ -27,7 +27,8 @@ export interface HeldReply {
 /** A request that has not gone on to the broker; what the client sent behind it waits as well. */
 export interface HeldRequest {
   readonly request: SeenRequest;
-  forward(): void;
+  /** Settles when the bytes are on their way to the broker, read by it or not. */
+  forward(): Promise<void>;
   /** Hands on the first `bytes` of the request, size field included, then closes both sides. */
   cut(bytes?: number): void;
 }
@@ -256,10 +257,12 @@ class ProxyLink {
       entry.held = true;
       rule.take.held({
         request,
-        forward: () => {
-          entry.held = false;
-          this.#toBroker.pump();
-        },
+        forward: () =>
+          new Promise((resolve) => {
+            entry.written = resolve;
+            entry.held = false;
+            this.#toBroker.pump();
+          }),
         cut: (bytes = 0) => {
           if (bytes === 0) this.cut();
           else this.#broker.write(sized.subarray(0, bytes), () => this.cut());

@@ -139,7 +139,7 @@ describe('frame proxy', () => {
     other.send(request(PRODUCE, 9));
     await vi.waitFor(() => expect(other.replies).toEqual([9]));
     expect(broker.ids).toEqual([9]);
-    held.forward();
+    await held.forward();
     await vi.waitFor(() => expect(client.replies).toEqual([1, 2]));
     other.socket.destroy();
   });
