@@ -118,6 +118,7 @@ export function addMirror(program: Command, io: Io): void {
 }
 
 async function create(name: string, flags: Flags, io: Io): Promise<void> {
+  const mirror = nameOf(name);
   if (flags.source === undefined || flags.source.trim() === '')
     throw usage('create needs --source CLUSTER, a cluster of the configuration');
   if (flags.copier !== undefined && !['link', 'external'].includes(flags.copier))
@@ -136,7 +137,7 @@ async function create(name: string, flags: Flags, io: Io): Promise<void> {
   await withGateway(flags, io, async (connection) => {
     const answer = await askVerb(connection, {
       verb: 'create',
-      mirror: nameOf(name),
+      mirror,
       dryRun: flags.dryRun === true,
       options,
     });

@@ -9,7 +9,7 @@ import {
   jsonSchema,
   load,
   loadText,
-  Secret,
+  type Secret,
 } from '../../../../src/config/index.ts';
 
 const GOOD = `clusters:

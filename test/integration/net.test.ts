@@ -1,0 +1,124 @@
+import { afterEach, describe, expect, inject, test } from 'vitest';
+import { buildBatch } from '../../protocol/records/build.ts';
+import { produceApi } from '../../protocol/schema/00-produce.ts';
+import { fetchApi } from '../../protocol/schema/01-fetch.ts';
+import { createTopicsApi } from '../../protocol/schema/19-create-topics.ts';
+import { brokerAge } from '../../src/cli/broker-version.ts';
+import { boundsOf } from '../../src/cli/offsets.ts';
+import { Cluster, ClusterIdMismatchError } from '../../src/net/cluster.ts';
+import { until } from '../harness/until.ts';
+import { runIsthmus } from '../harness/isthmus.ts';
+
+const clusters = inject('clusters');
+const open: Cluster[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((cluster) => cluster.close()));
+});
+
+function cluster(bootstrap: string, expectedClusterId?: string): Cluster {
+  const made = new Cluster({
+    name: 'real',
+    properties: { 'bootstrap.servers': bootstrap },
+    expectedClusterId,
+  });
+  open.push(made);
+  return made;
+}
+
+async function newTopic(at: Cluster, name: string, partitions: number): Promise<void> {
+  const connection = await at.anyConnection('admin');
+  const answer = await connection.call(createTopicsApi, {
+    topics: [{ name, numPartitions: partitions, replicationFactor: 1, assignments: [], configs: [] }],
+    timeoutMs: 10_000,
+  });
+  expect(answer.topics.map(({ errorCode }) => errorCode)).toEqual([0]);
+  await until(`${name} has leaders`, async () => {
+    await at.refresh([name]);
+    return at.topic(name)?.partitions.filter(({ leader }) => leader >= 0).length === partitions;
+  });
+}
+
+describe.each([
+  ['4.4.0', clusters.kafka44, /metadata\.version/],
+  ['3.9.1', clusters.kafka39, /^Kafka 3\.9 \(metadata\.version 21\)$/],
+] as const)('our broker client against Kafka %s', (version, real, age) => {
+  test('learns the cluster, its age and its coordinators', async () => {
+    const at = cluster(real.bootstrap);
+    expect(await at.connect()).toBe(real.clusterId);
+    expect(at.brokers().map(({ nodeId }) => nodeId)).toEqual([1]);
+    const connection = await at.anyConnection('age');
+    expect(brokerAge(connection).text).toMatch(age);
+    expect(brokerAge(connection)).toMatchObject({ enoughForSource: true, enoughForDestination: true });
+    expect(await at.coordinator('transaction', 'net-test')).toBe(1);
+    expect(await at.coordinator('group', 'net-test')).toBe(1);
+  });
+
+  test('a pinned id of another cluster is refused', async () => {
+    await expect(cluster(real.bootstrap, 'AnotherClusterIdAltogether').connect()).rejects.toThrow(
+      ClusterIdMismatchError,
+    );
+  });
+
+  test('writes and reads a batch larger than one read of the socket', async () => {
+    const topic = `net-${version}`;
+    const at = cluster(real.bootstrap);
+    await newTopic(at, topic, 2);
+    const topicId = at.topic(topic)?.topicId ?? '';
+    const leader = at.leaderOf(topic, 1);
+    expect(leader).toMatchObject({ nodeId: 1, leaderEpoch: 0 });
+    const connection = await at.connection(1, 'data');
+    const records = buildBatch({ records: [{ value: Buffer.alloc(300_000, 7) }] });
+    // a broker knows of its leadership a moment after Metadata tells it
+    const produced = await until(`${topic}-1 takes a batch`, async () => {
+      const answer = await connection.call(produceApi, {
+        acks: -1,
+        timeoutMs: 10_000,
+        topicData: [{ name: topic, topicId, partitionData: [{ index: 1, records }] }],
+      });
+      const partition = answer.responses[0]?.partitionResponses[0];
+      return partition?.errorCode === 6 ? undefined : partition;
+    });
+    expect(produced).toMatchObject({ errorCode: 0, baseOffset: 0 });
+    const fetched = await connection.call(fetchApi, {
+      maxWaitMs: 1_000,
+      minBytes: 1,
+      maxBytes: 1 << 24,
+      topics: [
+        { topic, topicId, partitions: [{ partition: 1, fetchOffset: 0, partitionMaxBytes: 1 << 24 }] },
+      ],
+      forgottenTopicsData: [],
+    });
+    expect(fetched.responses[0]?.partitions[0]).toMatchObject({ errorCode: 0, highWatermark: 1 });
+    expect(fetched.responses[0]?.partitions[0]?.records?.length).toBe(records.length);
+    expect(await boundsOf(at, topic, [0, 1])).toEqual(
+      new Map([
+        [0, { start: 0, end: 0 }],
+        [1, { start: 0, end: 1 }],
+      ]),
+    );
+    const { leaders, answered } = await at.leaderEpochFromAll([topic]);
+    expect(answered).toEqual([1]);
+    expect(leaders.get(topic)?.get(1)).toEqual({ nodeId: 1, leaderEpoch: 0 });
+  });
+});
+
+test('check --connect and dump against real clusters', async () => {
+  const at = cluster(clusters.kafka44.bootstrap);
+  await newTopic(at, 'net-check', 1);
+  const dumped = await runIsthmus([
+    'dump',
+    '--bootstrap-server',
+    clusters.kafka44.bootstrap,
+    '--topic',
+    'net-check',
+  ]);
+  expect(dumped).toEqual({ code: 0, stdout: 'net-check-0: log start 0, high watermark 0\n', stderr: '' });
+  const missing = await runIsthmus([
+    'dump',
+    '--bootstrap-server',
+    clusters.kafka44.bootstrap,
+    '--topic',
+    'net-none',
+  ]);
+  expect(missing).toMatchObject({ code: 1, stderr: 'topic net-none: UNKNOWN_TOPIC_OR_PARTITION\n' });
+});
