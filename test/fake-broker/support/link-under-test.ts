@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import assert from 'node:assert/strict';
 import {
   type LinkFailure,
   type LinkHooks,
@@ -143,7 +143,7 @@ export class LinkUnderTest {
 
   /** Every offset of the source below its last stable offset stands at the destination, and nothing else does. */
   expectEqual(partition = 0, topic = 't'): void {
-    expect(spellStored(this.to(partition, topic))).toEqual(spellSource(this.from(partition, topic)));
+    assert.deepEqual(spellStored(this.to(partition, topic)), spellSource(this.from(partition, topic)));
   }
 
   async close(): Promise<void> {
