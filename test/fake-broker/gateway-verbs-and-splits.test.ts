@@ -1,0 +1,170 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { plainBatch } from './index.ts';
+import { startUnderTest, type UnderTest } from './support/gateway-under-test.ts';
+import {
+  API,
+  apiVersionsBody,
+  metadataBody,
+  produceBody,
+  readApiVersions,
+  readMetadata,
+} from './support/requests.ts';
+import { StubView } from './support/stub-control.ts';
+import { WireClient } from './support/wire-client.ts';
+
+describe('verbs through a gateway', () => {
+  let test: UnderTest;
+  afterEach(() => test.close());
+
+  it('our own command is offered the private API, others are not', async () => {
+    test = await startUnderTest();
+    for (const [software, offered] of [
+      ['isthmus', true],
+      ['apache-kafka-java', false],
+    ] as const) {
+      const client = await test.connect();
+      const { ranges } = readApiVersions(
+        await client.call(API.apiVersions, 3, true, apiVersionsBody(software)),
+      );
+      expect([94, 95, 96, 98, 99, 104].every((key) => ranges.get(key)?.join() === '0,0')).toBe(true);
+      expect(ranges.has(32_001)).toBe(offered);
+    }
+  });
+
+  it('a key of ours that the broker announces with another meaning is ours all the same', async () => {
+    test = await startUnderTest({ versions: { 94: [0, 3] } });
+    const client = await test.connect();
+    const { ranges } = readApiVersions(await client.call(API.apiVersions, 3, true, apiVersionsBody()));
+    expect(ranges.get(94)).toEqual([0, 0]);
+  });
+
+  it('a verb gets its decoded body and the rights of its caller, and its answer comes back', async () => {
+    test = await startUnderTest({ topics: ['orders'] });
+    test.fake.state.clusterOperations = 0x0100;
+    test.fake.state.topicOperations.set('orders', 0x0800);
+    test.verbs.answer = async ({ rights }) => {
+      const cluster = await rights.cluster();
+      const topics = await rights.topics(['orders', 'no-such']);
+      return { json: JSON.stringify({ cluster, topics: [...topics] }) };
+    };
+    const client = await test.connect();
+    const input = await client.call(32_001, 0, true, (out) => void out.str('{"verb":"plan"}').tags());
+    input.i32();
+    expect(input.i16()).toBe(0);
+    input.nstr();
+    expect(JSON.parse(input.str())).toEqual({ cluster: 0x0100, topics: [['orders', 0x0800]] });
+    const [call] = test.verbs.calls;
+    expect(call).toMatchObject({
+      apiKey: 32_001,
+      clientId: 'test',
+      clientAddress: '127.0.0.1',
+      body: { json: '{"verb":"plan"}' },
+    });
+    expect(test.fake.requestsOf(API.describeCluster).map(({ clientId }) => clientId)).toEqual(['test']);
+  });
+
+  it('a verb that fails inside is answered with an error, and the connection stays', async () => {
+    test = await startUnderTest();
+    test.verbs.answer = () => {
+      throw new Error('out of luck');
+    };
+    const client = await test.connect();
+    for (const key of [95, 96, 99, 32_001]) {
+      const input = await client.call(key, 0, true, (out) => {
+        if (key === 32_001) out.str(null).tags();
+        else if (key === 99)
+          out
+            .list([], () => undefined)
+            .bool(false)
+            .tags();
+        else if (key === 95)
+          out
+            .str('m')
+            .list([], () => undefined)
+            .i64(-1)
+            .tags();
+        else
+          out
+            .str('m')
+            .list([], () => undefined)
+            .i64(-1)
+            .tags();
+      });
+      input.i32();
+      expect(input.i16()).toBe(-1);
+      expect(input.nstr()).toContain('out of luck');
+    }
+  });
+
+  it('a verb whose body does not decode closes the connection, named', async () => {
+    test = await startUnderTest();
+    const client = await test.connect();
+    client.post(94, 0, true, (out) => void out.i8(99));
+    await client.closed;
+    await expect.poll(() => test.gateway.snapshot().closes).toEqual({ 'bad-frame': 1 });
+  });
+});
+
+describe('bytes through a gateway', () => {
+  let test: UnderTest;
+  afterEach(() => test.close());
+
+  it('every split of a stream of requests gives the same answers', async () => {
+    test = await startUnderTest({ topics: ['orders', 'copy'], view: new StubView().mirrored('copy') });
+    const write = (topic: string) =>
+      produceBody(9, [{ topic, partitions: [{ index: 0, records: plainBatch(1) }] }]);
+    const stream = Buffer.concat([
+      WireClient.encode(API.apiVersions, 3, true, 1, apiVersionsBody()),
+      WireClient.encode(API.produce, 9, true, 2, write('copy')),
+      WireClient.encode(API.produce, 9, true, 3, write('orders')),
+      WireClient.encode(API.metadata, 9, true, 4, metadataBody(9, null)),
+    ]);
+    const clients: WireClient[] = [];
+    for (let cut = 1; cut < stream.length; cut += 7) {
+      const client = await test.connect(1);
+      clients.push(client);
+      client.socket.write(stream.subarray(0, cut));
+      await new Promise((resolve) => setImmediate(resolve));
+      client.socket.write(stream.subarray(cut));
+    }
+    for (const client of clients) {
+      const last = await client.answerTo(4);
+      expect(client.answers.map(({ correlationId }) => correlationId)).toEqual([1, 2, 3, 4]);
+      last.input.flex = true;
+      last.input.tags();
+      expect(readMetadata(last.input, 9).brokers).toHaveLength(1);
+    }
+    expect(test.fake.log('orders', 0).end).toBe(clients.length);
+    expect(test.fake.log('copy', 0).end).toBe(0);
+  });
+
+  it('a frame above the cap is refused before it is allocated, one at the cap passes', async () => {
+    test = await startUnderTest({ topics: ['orders'], config: { limits: { maxFrameBytes: 1_000 } } });
+    const client = await test.connect(1);
+    const small = WireClient.encode(API.metadata, 9, true, 1, metadataBody(9, ['x'.repeat(900)]));
+    expect(small.length).toBeLessThan(1_004);
+    client.socket.write(small);
+    await client.answerTo(1);
+    client.socket.write(Buffer.from([0, 0, 0x03, 0xe9, 0, 0, 0, 0]));
+    await client.closed;
+    await expect.poll(() => test.gateway.snapshot().closes).toEqual({ 'oversize-frame': 1 });
+  });
+
+  it('a silent client is closed by its idle time, named', async () => {
+    test = await startUnderTest({ config: { limits: { idleTimeoutMs: 50 } } });
+    const client = await test.connect();
+    await client.closed;
+    await expect.poll(() => test.gateway.snapshot().closes).toEqual({ 'idle-timeout': 1 });
+  });
+
+  it('closing the gateway ends its clients as shutdown and gives the ports back', async () => {
+    test = await startUnderTest();
+    const client = await test.connect();
+    await client.call(API.metadata, 9, true, metadataBody(9, null));
+    const port = test.portOf();
+    await test.gateway.close();
+    await client.closed;
+    expect(test.gateway.snapshot()).toMatchObject({ clients: 0, closes: { shutdown: 1 } });
+    await expect(WireClient.connect(port)).rejects.toThrow('ECONNREFUSED');
+  });
+});
