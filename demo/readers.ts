@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { runJava } from '../test/harness/java.ts';
 import type { KafkaVersion } from '../test/harness/kafka-home.ts';
-import { flags } from './flags.ts';
+import { flags } from '../test/harness/flags.ts';
 
 /** What a stock Java consumer saw of one partition. The hash covers offset, time, key, value and headers of all. */
 export interface Seen {

@@ -1,4 +1,4 @@
-import { flags } from './flags.ts';
+import { flags } from '../test/harness/flags.ts';
 import { freePort, freePortRange } from '../test/harness/free-port.ts';
 import { Isthmus } from '../test/harness/isthmus.ts';
 import { runJava } from '../test/harness/java.ts';

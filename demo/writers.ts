@@ -1,6 +1,6 @@
 import { type JavaProcess, startJava } from '../test/harness/java.ts';
 import type { KafkaVersion } from '../test/harness/kafka-home.ts';
-import { flags } from './flags.ts';
+import { flags } from '../test/harness/flags.ts';
 import { PARTITIONS, TOPIC } from './stage.ts';
 
 export interface Totals {

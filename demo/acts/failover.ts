@@ -1,7 +1,7 @@
 import { runJava } from '../../test/harness/java.ts';
 import { until } from '../../test/harness/until.ts';
 import { describeMirror, isthmusLines, type PartitionRow } from '../describe.ts';
-import { flags } from '../flags.ts';
+import { flags } from '../../test/harness/flags.ts';
 import { difference, readAll } from '../readers.ts';
 import { MIRROR, type Stage, TOPIC } from '../stage.ts';
 import type { Story } from '../story.ts';

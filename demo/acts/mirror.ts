@@ -2,7 +2,7 @@ import { runIsthmus } from '../../test/harness/isthmus.ts';
 import { type JavaProcess, startJava } from '../../test/harness/java.ts';
 import { until } from '../../test/harness/until.ts';
 import { describeMirror } from '../describe.ts';
-import { flags } from '../flags.ts';
+import { flags } from '../../test/harness/flags.ts';
 import { createTopic, levelIds, MIRROR, PARTITIONS, type Stage, TOPIC } from '../stage.ts';
 import type { Story } from '../story.ts';
 import { Writers } from '../writers.ts';
