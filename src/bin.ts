@@ -44,12 +44,19 @@ function plain(value: object): object {
   return JSON.parse(text) as object;
 }
 
+/** A clean stop waits for appends in progress, but not for ever. */
+const LONGEST_STOP_MS = 30_000;
+
 const interruption = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
     // a second signal means that the first did not help
     if (interruption.signal.aborted) process.exit(130);
     interruption.abort();
+    setTimeout(() => {
+      process.stderr.write(`not stopped within ${LONGEST_STOP_MS} ms, ending without the rest\n`);
+      process.exit(1);
+    }, LONGEST_STOP_MS).unref();
   });
 }
 // a reader that went away (`isthmus dump | head`) is no fault

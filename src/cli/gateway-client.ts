@@ -43,6 +43,9 @@ export interface ConnectionFlags {
   readonly commandConfig?: string | undefined;
 }
 
+/** A command is taken or expires within its own deadline, which is shorter. */
+const ANSWER_TIMEOUT_MS = 90_000;
+
 /** Connects to the gateway named on the command line, or in ISTHMUS_BOOTSTRAP_SERVER. */
 export async function connectFromFlags(flags: ConnectionFlags, io: Io): Promise<BrokerConnection> {
   const properties = flags.commandConfig === undefined ? {} : readProperties(flags.commandConfig);
@@ -79,7 +82,11 @@ export async function askVerb(
     options: {},
     ...request,
   };
-  const answer = await connection.call(isthmusApi, { json: JSON.stringify(whole) });
+  const answer = await connection.call(
+    isthmusApi,
+    { json: JSON.stringify(whole) },
+    { timeoutMs: ANSWER_TIMEOUT_MS },
+  );
   if (answer.errorCode !== 0) {
     throw failed(
       `${errorName(answer.errorCode)}${answer.errorMessage === null ? '' : `: ${answer.errorMessage}`}`,

@@ -4,12 +4,14 @@ import { summaries, summaryTable } from './summary.ts';
 
 const CLEAR = '\u001b[H\u001b[2J';
 const EVERY_MS = 1_000;
+const KEPT_NOTES = 10;
 
 /** The mirrors on a terminal, drawn anew each second: states, lag, rate, time to catch up. */
 export class LiveTable {
   readonly #io: Io;
   readonly #rows: () => readonly PartitionRow[];
   #timer: NodeJS.Timeout | null = null;
+  #notes: readonly string[] = [];
   #last: { at: number; rows: readonly PartitionRow[] } | null = null;
 
   constructor(io: Io, rows: () => readonly PartitionRow[]) {
@@ -27,12 +29,18 @@ export class LiveTable {
     this.#timer = null;
   }
 
+  /** A log line: printed while there is no table, else kept among the last ones below it. */
+  note(text: string): void {
+    if (this.#timer === null) this.#io.err(text);
+    this.#notes = [...this.#notes, text.trimEnd()].slice(-KEPT_NOTES);
+  }
+
   #draw(): void {
     const now = { at: performance.now(), rows: this.#rows() };
     const text = summaryTable(
       summaries(now.rows, this.#last?.rows ?? null, now.at - (this.#last?.at ?? now.at)),
     );
     this.#last = now;
-    this.#io.out(`${CLEAR}${new Date().toISOString().slice(0, 19)}Z\n\n${text}`);
+    this.#io.out(`${CLEAR}${new Date().toISOString().slice(0, 19)}Z\n\n${text}\n${this.#notes.join('\n')}\n`);
   }
 }

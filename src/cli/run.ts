@@ -31,21 +31,20 @@ export function addRun(program: Command, io: Io, start: StartRun): void {
     .requiredOption('-c, --config <file>', 'the YAML file')
     .option('--log-level <level>', 'debug, info, warn or error', 'info')
     .option('--json', 'log JSON lines on a terminal too', false)
-    .option('--table', 'on a terminal, show a live table of the mirrors instead of log lines', false)
+    .option('--no-table', 'on a terminal, show log lines instead of a live table of the mirrors')
     .action(async (options: { config: string; logLevel: string; json: boolean; table: boolean }) => {
       const config = loadConfig(options.config, io);
-      const table = options.table && io.outIsTerminal;
-      const running = await start(
-        config,
-        { logLevel: levelOf(options.logLevel, table), json: options.json },
-        io,
-      );
+      const table = options.table && io.outIsTerminal && !options.json;
+      let rows: () => readonly PartitionRow[] = () => [];
+      const live = table ? new LiveTable(io, () => rows()) : null;
+      // a line on the screen would be wiped away, so the table keeps the last ones below itself
+      const shown: Io = live === null ? io : { ...io, err: (text) => live.note(text) };
+      const running = await start(config, { logLevel: levelOf(options.logLevel), json: options.json }, shown);
+      rows = () => running.rows?.() ?? [];
       const interrupted = new Promise<null>((resolve) => {
         if (io.interrupted.aborted) resolve(null);
         io.interrupted.addEventListener('abort', () => resolve(null), { once: true });
       });
-      const live =
-        table && running.rows !== undefined ? new LiveTable(io, () => running.rows?.() ?? []) : null;
       try {
         const begun = await Promise.race([running.ready.then(() => 'ready'), interrupted]);
         if (begun === 'ready') {
@@ -64,9 +63,9 @@ export function addRun(program: Command, io: Io, start: StartRun): void {
     });
 }
 
-function levelOf(text: string, table: boolean): RunOptions['logLevel'] {
+function levelOf(text: string): RunOptions['logLevel'] {
   if (text === 'debug' || text === 'info' || text === 'warn' || text === 'error') {
-    return table && text === 'info' ? 'warn' : text;
+    return text;
   }
   throw failed(`--log-level is debug, info, warn or error, not ${text}`);
 }

@@ -56,9 +56,10 @@ export function logChannels(log: Log): () => void {
     channels.appendSettled.subscribe((event) =>
       log.write('info', 'outcome of an append was settled', { ...event }),
     ),
-    channels.audit.subscribe((line) =>
-      log.write('info', `audit: ${line.verb} ${line.mirror} ${line.outcome}`, { ...line }),
-    ),
+    channels.audit.subscribe((line) => {
+      const what = `${line.dryRun ? 'dry run of ' : ''}${line.verb} ${line.mirror}`;
+      log.write('info', `audit: ${what} ${line.outcome}`, { ...line });
+    }),
     channels.syncError.subscribe((event) =>
       log.write('warn', `${event.task}: ${event.message}`, { mirror: event.mirror }),
     ),

@@ -1,4 +1,6 @@
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, inject, test } from 'vitest';
 import { buildBatch } from '../../protocol/records/build.ts';
 import { produceApi } from '../../protocol/schema/00-produce.ts';
 import { fetchApi } from '../../protocol/schema/01-fetch.ts';
@@ -6,6 +8,7 @@ import { createTopicsApi } from '../../protocol/schema/19-create-topics.ts';
 import { brokerAge } from '../../src/cli/broker-version.ts';
 import { boundsOf } from '../../src/cli/offsets.ts';
 import { Cluster, ClusterIdMismatchError } from '../../src/net/cluster.ts';
+import { tempDir } from '../harness/temp-dir.ts';
 import { until } from '../harness/until.ts';
 import { runIsthmus } from '../harness/isthmus.ts';
 
@@ -102,23 +105,63 @@ describe.each([
   });
 });
 
-test('check --connect and dump against real clusters', async () => {
+test('dump of live partitions', async () => {
   const at = cluster(clusters.kafka44.bootstrap);
-  await newTopic(at, 'net-check', 1);
-  const dumped = await runIsthmus([
-    'dump',
-    '--bootstrap-server',
-    clusters.kafka44.bootstrap,
-    '--topic',
-    'net-check',
-  ]);
-  expect(dumped).toEqual({ code: 0, stdout: 'net-check-0: log start 0, high watermark 0\n', stderr: '' });
-  const missing = await runIsthmus([
-    'dump',
-    '--bootstrap-server',
-    clusters.kafka44.bootstrap,
-    '--topic',
-    'net-none',
-  ]);
+  await newTopic(at, 'net-dump', 1);
+  const flags = ['dump', '--bootstrap-server', clusters.kafka44.bootstrap, '--topic'];
+  const dumped = await runIsthmus([...flags, 'net-dump']);
+  expect(dumped).toEqual({ code: 0, stdout: 'net-dump-0: log start 0, high watermark 0\n', stderr: '' });
+  const missing = await runIsthmus([...flags, 'net-none']);
   expect(missing).toMatchObject({ code: 1, stderr: 'topic net-none: UNKNOWN_TOPIC_OR_PARTITION\n' });
+});
+
+describe('check --connect', () => {
+  const folder = tempDir('check');
+  afterAll(() => folder.remove());
+
+  async function check(mirror: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
+    const port = clusters.kafka44.bootstrap.split(':')[1];
+    const file = join(folder.path, 'check.yaml');
+    writeFileSync(
+      file,
+      `clusters:
+  a: { bootstrap.servers: "${clusters.kafka44.bootstrap}" }
+  b: { bootstrap.servers: "${clusters.kafka39.bootstrap}" }
+  again: { bootstrap.servers: "localhost:${port}" }
+gateways: [ { name: g, cluster: b, bind: "127.0.0.1:1000", nodeIds: 1-3, brokerPorts: 1001-1003 } ]
+mirrors: [ { name: m, ${mirror} } ]
+`,
+    );
+    return runIsthmus(['check', '-c', file, '--connect']);
+  }
+
+  test('a mirror that can begin: its plan, and 0', async () => {
+    await newTopic(cluster(clusters.kafka44.bootstrap), 'check-new', 3);
+    const { code, stdout, stderr } = await check(
+      'source: a, destination: b, topics: { include: [check-new] }',
+    );
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/cluster b: Kafka 3\.9 \(metadata\.version 21\), cluster id \S+, 1 broker/);
+    expect(stdout).toContain('mirror m: check-new: 3 partition(s), 0 offset(s); will be created on b\n');
+    expect(code).toBe(0);
+  });
+
+  test('a topic that is not there, and one that exists with other partitions', async () => {
+    await newTopic(cluster(clusters.kafka44.bootstrap), 'check-there', 2);
+    await newTopic(cluster(clusters.kafka39.bootstrap), 'check-there', 1);
+    const { code, stderr } = await check(
+      'source: a, destination: b, topics: { include: [check-none, check-there] }',
+    );
+    expect(stderr).toContain('mirror m: topic check-none does not exist on a\n');
+    expect(stderr).toContain('check-there has 2 partition(s) on a and 1 on b; delete it there\n');
+    expect(code).toBe(1);
+  });
+
+  test('one cluster under two addresses is found by its id', async () => {
+    const { code, stderr } = await check('source: a, destination: again, topics: { include: [/check-.*/] }');
+    expect(stderr).toContain(
+      `mirror m: a and again are the same cluster (cluster id ${clusters.kafka44.clusterId})\n`,
+    );
+    expect(code).toBe(1);
+  });
 });

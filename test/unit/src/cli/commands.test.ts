@@ -311,3 +311,28 @@ describe('small parts', () => {
     expect(summaries(look(1, 5, 0), null, 0)[0]).toMatchObject({ recordsPerSecond: null, catchUpMs: null });
   });
 });
+
+test('on a terminal, run draws the mirrors with the last log lines below', async () => {
+  const abort = new AbortController();
+  const ready = Promise.resolve().then(() => {
+    setImmediate(() => abort.abort());
+  });
+  const { out, err } = await run(['run', '-c', yaml(GOOD)], {
+    terminal: true,
+    interrupted: abort.signal,
+    parts: {
+      startRun: async (_config, _options, io) => {
+        io.err('12:00:00 INFO  a line of the log\n');
+        return {
+          ready,
+          rows: () => [row(0, 'MIRRORING') as unknown as PartitionRow],
+          close: async () => io.err('stopped\n'),
+        };
+      },
+    },
+  });
+  expect(out).toMatch(
+    /^ready\n.*MIRROR +PARTITIONS.*\neast-to-west +1 +1 MIRRORING +10 .*\n\n12:00:00 INFO {2}a line of the log\n$/s,
+  );
+  expect(err).toBe('12:00:00 INFO  a line of the log\nstopped\n');
+});
