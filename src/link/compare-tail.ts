@@ -1,8 +1,8 @@
-import { baseOffset, lastOffset } from '../../protocol/records/batch.ts';
+import { baseOffset, lastOffset, producerId } from '../../protocol/records/batch.ts';
 import { walkBatches } from '../../protocol/records/walk.ts';
 import type { Cluster } from '../net/cluster.ts';
 import { EndReader } from './end-reader.ts';
-import { LinkFailureError, nameOf, range, textOf } from './failure.ts';
+import { LinkFailureError, linkFailure, nameOf, range, textOf } from './failure.ts';
 import { DivergedError, READ_UNCOMMITTED, fetchOnce } from './one-fetch.ts';
 import { GivenUpError, backoff, pause } from './pause.ts';
 import type { Piece } from './pieces.ts';
@@ -143,11 +143,28 @@ class Comparison {
     for (let faults = 0; ; faults += 1) {
       const more = await this.#retrying(() => this.#tail.more());
       if (more) return;
+      if (faults === 0) await this.#refuseForeign();
       const { ref, to, onWait } = this.#options;
       const why = `${nameOf(ref)}: the source has decided up to ${this.#tail.lastStableOffset}, the destination ends at ${to}`;
       onWait?.(why);
       await this.#pause(faults, why);
     }
+  }
+
+  /** A batch with a local producer's id was never ours: no need to wait for what the source will say. */
+  async #refuseForeign(): Promise<void> {
+    const { ref, to } = this.#options;
+    const from = this.#matcher.matchedTo;
+    const stored = await this.#retrying(() => this.#readStored(from));
+    let foreign: { readonly offset: number; readonly id: bigint } | null = null;
+    walkBatches(stored, 0, stored.length, (at) => {
+      if (foreign !== null || lastOffset(stored, at) < from || producerId(stored, at) < 0n) return;
+      foreign = { offset: baseOffset(stored, at), id: producerId(stored, at) };
+    });
+    if (foreign === null) return;
+    const { offset, id } = foreign as { offset: number; id: bigint };
+    const message = `${nameOf(ref)}: a local producer (id ${id}) wrote to the mirror at offset ${offset}; destination range ${range(offset, to)} is not the source's, which has decided up to ${this.#tail.lastStableOffset}; rebuild the topic`;
+    throw new LinkFailureError(linkFailure('foreign-write', message, offset));
   }
 
   async #readStored(offset: number): Promise<Buffer> {
