@@ -219,10 +219,10 @@ function serversOf(bootstrap: readonly { readonly host: string; readonly port: n
   return bootstrap.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(',');
 }
 
-/** Of the YAML entry; a mirror made by a verb runs with the defaults. */
+/** Of the YAML entry; a mirror made by a verb runs with the defaults of the file. */
 function linkSettings(config: Config, mirror: string): Partial<LinkSettings> {
   const entry: MirrorConfig | undefined = config.mirrors.find(({ name }) => name === mirror);
-  return entry === undefined ? {} : { ...entry.link, ...entry.append };
+  return { ...(entry ?? config).link, ...(entry ?? config).append };
 }
 
 /** HTTP and metrics are loaded only when they are asked for: both cost memory. */

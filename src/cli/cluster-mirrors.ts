@@ -10,7 +10,7 @@ import { deleteClusterMirrorApi } from '../../protocol/schema/104-delete-cluster
 import type { BrokerConnection } from '../net/connection.ts';
 import { type ConnectionFlags, connectFromFlags } from './gateway-client.ts';
 import { failed, type Io, usage } from './io.ts';
-import { LATER_VERBS } from './mirror.ts';
+import { LATER_VERBS } from './later-verbs.ts';
 import { known, type PartitionRow } from './rows.ts';
 
 /** `isthmus cluster-mirrors`: flags and tables of KIP-1279's tool, over its own RPCs. */

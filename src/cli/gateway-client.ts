@@ -63,6 +63,20 @@ export async function connectFromFlags(flags: ConnectionFlags, io: Io): Promise<
   return connection;
 }
 
+/** Connects, uses, and ends the connection whatever came of it. */
+export async function withGateway<T>(
+  flags: ConnectionFlags,
+  io: Io,
+  use: (connection: BrokerConnection) => Promise<T>,
+): Promise<T> {
+  const connection = await connectFromFlags(flags, io);
+  try {
+    return await use(connection);
+  } finally {
+    connection.end();
+  }
+}
+
 /** Asks one verb. @throws CommandError when the other side is no gateway or the answer is none */
 export async function askVerb(
   connection: BrokerConnection,

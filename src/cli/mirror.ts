@@ -5,20 +5,14 @@ import {
   connectFromFlags,
   faultText,
   type VerbAnswer,
+  withGateway,
 } from './gateway-client.ts';
 import { failed, type Io, usage } from './io.ts';
-import {
-  formatOf,
-  type OutputFormat,
-  partitionTable,
-  planText,
-  reportTable,
-  topicErrors,
-  writeData,
-} from './output.ts';
+import { LATER_VERBS } from './later-verbs.ts';
+import { describe, list, type ReadFlags, report } from './mirror-read.ts';
+import { formatOf, partitionTable, planText, reportTable, topicErrors, writeData } from './output.ts';
 import type { LossRow, PartitionRow } from './rows.ts';
-import { renderTable } from './table.ts';
-import { splitTopics } from './topic-list.ts';
+import { mirrorName, splitTopics } from './topic-list.ts';
 import { waitForState } from './wait.ts';
 
 /** `isthmus mirror VERB [NAME]`: every verb is one request with key 32001 through the gateway's Kafka port. */
@@ -37,17 +31,6 @@ interface Flags extends ConnectionFlags {
   readonly start?: boolean;
   readonly acceptDamage?: boolean;
 }
-
-export const LATER_VERBS: Readonly<Record<string, string>> = {
-  pause: 'pause comes later; stop is the only way to end mirroring now',
-  resume: 'resume comes later, with pause',
-  recover: 'recover comes later; FAILED partitions that can be retried are retried by themselves',
-  promote: 'promote comes later; wait for lag 0 with writers stopped, then use failover',
-  reverse: 'reverse comes later',
-  rebuild: 'rebuild comes later',
-  'truncate-and-restore': 'truncate-and-restore comes later',
-  switch: 'switch comes later, with virtual clusters',
-};
 
 /** Ends the read-only copy for good: `start` on a STOPPED topic needs a rebuild. */
 const IRREVERSIBLE = new Set(['stop', 'failover']);
@@ -98,14 +81,14 @@ export function addMirror(program: Command, io: Io): void {
   changing(verb('delete', 'forget a mirror whose topics are all STOPPED', 'required'))
     .option('--yes', 'do not ask')
     .action((name: string, flags: Flags) => change('delete', name, flags, io));
-  verb('list', 'mirrors of the destination', 'none').action((flags: Flags) => list(flags, io));
+  verb('list', 'mirrors of the destination', 'none').action((flags: ReadFlags) => list(flags, io));
   verb('describe', 'partitions with offsets, lag and state', 'optional')
     .option('--topics <list>', 'only these')
     .option('--failed', 'only partitions that FAILED')
-    .action((name: string | undefined, flags: Flags & { failed?: boolean }) => describe(name, flags, io));
+    .action((name: string | undefined, flags: ReadFlags) => describe(name, flags, io));
   verb('report', 'what the last stop or failover lost, cut or could not check', 'required')
     .option('--topics <list>', 'only these')
-    .action((name: string, flags: Flags) => report(name, flags, io));
+    .action((name: string, flags: ReadFlags) => report(name, flags, io));
   for (const [name, message] of Object.entries(LATER_VERBS)) {
     mirror
       .command(name, { hidden: true })
@@ -118,7 +101,7 @@ export function addMirror(program: Command, io: Io): void {
 }
 
 async function create(name: string, flags: Flags, io: Io): Promise<void> {
-  const mirror = nameOf(name);
+  const mirror = mirrorName(name);
   if (flags.source === undefined || flags.source.trim() === '')
     throw usage('create needs --source CLUSTER, a cluster of the configuration');
   if (flags.copier !== undefined && !['link', 'external'].includes(flags.copier))
@@ -151,7 +134,7 @@ async function change(
   flags: Flags,
   io: Io,
 ): Promise<void> {
-  const mirror = nameOf(name);
+  const mirror = mirrorName(name);
   const timeoutMs = secondsOf(flags.timeout);
   const topics = flags.topics === undefined ? null : splitTopics(flags.topics);
   if (verb !== 'delete' && (topics === null) === (flags.all !== true)) {
@@ -258,90 +241,9 @@ function notesOf(answer: VerbAnswer): string {
   return (answer.plan?.notes ?? []).map((note) => `note: ${note}\n`).join('');
 }
 
-async function list(flags: Flags, io: Io): Promise<void> {
-  const format = formatOf(flags.output);
-  const answer = await withGateway(flags, io, (connection) => askVerb(connection, { verb: 'list' }));
-  orRefused('list', answer);
-  const rows = answer.list ?? [];
-  if (writeData(format, rows, io)) return;
-  if (rows.length === 0) {
-    io.out('no mirrors\n');
-    return;
-  }
-  const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-  const count = (value: unknown): string => (Array.isArray(value) ? String(value.length) : '-');
-  io.out(
-    renderTable<Readonly<Record<string, unknown>>>(
-      [
-        { title: 'MIRROR', of: (row) => text(row['mirror']), max: 30 },
-        { title: 'SOURCE', of: (row) => text(row['source']), max: 30 },
-        { title: 'TOPICS', of: (row) => count(row['topics']), right: true },
-        { title: 'ACTIVE', of: (row) => count(row['activeTopics']), right: true },
-        { title: 'SOURCE-CLUSTER-ID', of: (row) => text(row['sourceClusterId']) },
-        { title: 'SOURCE-BOOTSTRAP-SERVER', of: (row) => text(row['sourceBootstrap']), max: 50 },
-      ],
-      rows,
-    ),
-  );
-}
-
-async function describe(
-  name: string | undefined,
-  flags: Flags & { failed?: boolean },
-  io: Io,
-): Promise<void> {
-  const format = formatOf(flags.output);
-  const mirror = name === undefined ? null : nameOf(name);
-  const topics = flags.topics === undefined ? null : splitTopics(flags.topics);
-  const answer = await withGateway(flags, io, (connection) =>
-    askVerb(connection, { verb: 'describe', mirror, topics }),
-  );
-  orRefused('describe', answer);
-  const rows = (answer.describe ?? []).filter(({ state }) => flags.failed !== true || state === 'FAILED');
-  if (!writeData(format, rows, io)) io.out(partitionTable(rows));
-}
-
-async function report(name: string, flags: Flags, io: Io): Promise<void> {
-  const format = formatOf(flags.output);
-  const topics = flags.topics === undefined ? null : splitTopics(flags.topics);
-  const mirror = nameOf(name);
-  const answer = await withGateway(flags, io, (connection) =>
-    askVerb(connection, { verb: 'report', mirror, topics }),
-  );
-  orRefused('report', answer);
-  if (!writeData(format, answer.report ?? [], io)) io.out(reportTable(answer.report ?? []));
-}
-
-function orRefused(verb: string, answer: VerbAnswer): void {
-  if (!answer.ok)
-    throw failed(
-      `${verb} was refused: ${answer.error === undefined ? 'no reason was given' : faultText(answer.error)}`,
-    );
-}
-
-async function withGateway<T>(
-  flags: ConnectionFlags,
-  io: Io,
-  use: (connection: Awaited<ReturnType<typeof connectFromFlags>>) => Promise<T>,
-): Promise<T> {
-  const connection = await connectFromFlags(flags, io);
-  try {
-    return await use(connection);
-  } finally {
-    connection.end();
-  }
-}
-
-function nameOf(name: string): string {
-  if (name.trim() === '') throw usage('the name of the mirror is empty');
-  return name;
-}
-
 function secondsOf(text: string | undefined): number {
   const seconds = Number(text ?? '300');
   if (!Number.isFinite(seconds) || seconds <= 0)
     throw usage(`--timeout is a number of seconds above 0, not ${text}`);
   return seconds * 1_000;
 }
-
-export type { OutputFormat };

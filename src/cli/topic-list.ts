@@ -28,3 +28,8 @@ export function splitTopics(text: string, flag = '--topics'): string[] {
   }
   return found;
 }
+
+export function mirrorName(name: string): string {
+  if (name.trim() === '') throw usage('the name of the mirror is empty');
+  return name;
+}

@@ -121,6 +121,8 @@ class Loader {
       mirrors: mirrors.map(({ value }) => buildMirror(value, link, append)),
       admin,
       state,
+      link: buildLink(link),
+      append: buildAppend(append),
     };
     return { ok: true, config, warnings };
   }
@@ -305,20 +307,7 @@ class Loader {
   }
 }
 
-function buildMirror(
-  mirror: MirrorInput,
-  link: z.output<typeof linkSchema>,
-  append: z.output<typeof appendSchema>,
-): MirrorConfig {
-  const { maxBytesPerSecond: _rate, ...linkInput } = {
-    ...withoutUndefined(link),
-    ...withoutUndefined(mirror.link ?? {}),
-  };
-  const {
-    moveLeadership: _move,
-    taintHold: _hold,
-    ...appendInput
-  } = { ...withoutUndefined(append), ...withoutUndefined(mirror.append ?? {}) };
+function buildMirror(mirror: MirrorInput, link: LinkInput, append: AppendInput): MirrorConfig {
   return {
     name: mirror.name,
     source: mirror.source,
@@ -327,9 +316,30 @@ function buildMirror(
     replicationFactor: mirror.topics['replication.factor'] ?? null,
     groups: mirror.groups ?? { include: [], exclude: [] },
     copier: mirror.copier,
-    link: { ...linkDefaults, ...linkInput },
-    append: { ...appendDefaults, ...appendInput },
+    link: buildLink(link, mirror.link ?? {}),
+    append: buildAppend(append, mirror.append ?? {}),
   };
+}
+
+type LinkInput = z.output<typeof linkSchema>;
+type AppendInput = z.output<typeof appendSchema>;
+
+/** Later ones win; what comes later in the other sense was refused before. */
+function buildLink(...inputs: readonly LinkInput[]): LinkConfig {
+  const { maxBytesPerSecond: _rate, ...given } = Object.assign(
+    {},
+    ...inputs.map(withoutUndefined),
+  ) as LinkInput;
+  return { ...linkDefaults, ...withoutUndefined(given) };
+}
+
+function buildAppend(...inputs: readonly AppendInput[]): AppendConfig {
+  const {
+    moveLeadership: _move,
+    taintHold: _hold,
+    ...given
+  } = Object.assign({}, ...inputs.map(withoutUndefined)) as AppendInput;
+  return { ...appendDefaults, ...withoutUndefined(given) };
 }
 
 function isLoopback(host: string): boolean {

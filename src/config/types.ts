@@ -12,6 +12,9 @@ export interface Config {
   /** null = no HTTP. */
   readonly admin: AdminConfig | null;
   readonly state: StateConfig;
+  /** Of mirrors that a verb created; those of the file carry their own. */
+  readonly link: LinkConfig;
+  readonly append: AppendConfig;
 }
 
 export interface ClusterConfig {

@@ -1,9 +1,11 @@
 import type { AnyApi, RequestInput, ResponseOf } from '../../protocol/schema/api.ts';
-import { apiVersionsApi } from '../../protocol/schema/18-api-versions.ts';
 import { decodeResponse, encodeRequestChunks } from '../../protocol/frame/messages.ts';
 import { CallTimeoutError, type CloseCause, ConnectionClosedError } from './close-cause.ts';
 import { FramedSocket } from './framed-socket.ts';
-import { SOFTWARE_NAME, SOFTWARE_VERSION } from './software.ts';
+import { learnVersions, type VersionRange } from './handshake.ts';
+import { Queue } from './queue.ts';
+
+export type { VersionRange } from './handshake.ts';
 
 /**
  * Client side of one broker connection: requests leave in the order of the calls, answers come in the same order
@@ -12,11 +14,6 @@ import { SOFTWARE_NAME, SOFTWARE_VERSION } from './software.ts';
  * It has no request time-out that closes it: a broker may still act on a request whose connection we closed
  * (DESIGN 5.5 rule 3). `call(..., { timeoutMs })` gives up the answer only; `oldestPendingSince` shows the age.
  */
-export interface VersionRange {
-  readonly min: number;
-  readonly max: number;
-}
-
 export interface BrokerConnectOptions {
   readonly host: string;
   readonly port: number;
@@ -59,8 +56,6 @@ export class UnsupportedVersionError extends Error {
 const DEFAULT_CAP = 128 * 1024 * 1024;
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 const SMALLEST_RESPONSE = 4;
-const UNSUPPORTED_VERSION = 35;
-const HANDSHAKE_VERSION = 3;
 
 export class BrokerConnection {
   readonly clientId: string;
@@ -323,53 +318,12 @@ export class BrokerConnection {
       timeoutMs,
     );
     try {
-      let answer = await this.#askVersions(HANDSHAKE_VERSION);
-      if (answer.errorCode === UNSUPPORTED_VERSION) answer = await this.#askVersions(0);
-      if (answer.errorCode !== 0) {
-        throw new ConnectionClosedError(
-          'handshake-failed',
-          `ApiVersions was answered with error ${answer.errorCode}`,
-          this.peer,
-          true,
-        );
-      }
-      this.#versions = new Map(
-        answer.apiKeys.map(({ apiKey, minVersion, maxVersion }) => [
-          apiKey,
-          { min: minVersion, max: maxVersion },
-        ]),
-      );
-      this.#features = new Map(
-        answer.supportedFeatures.map(({ name, minVersion, maxVersion }) => [
-          name,
-          { min: minVersion, max: maxVersion },
-        ]),
-      );
+      const learnt = await learnVersions(this);
+      this.#versions = learnt.versions;
+      this.#features = learnt.features;
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  #askVersions(version: number): Promise<VersionsAnswer> {
-    return new Promise((resolve, reject) => {
-      const request = encodeRequestChunks(apiVersionsApi, version, 0, this.clientId, {
-        clientSoftwareName: SOFTWARE_NAME,
-        clientSoftwareVersion: SOFTWARE_VERSION,
-      });
-      this.sendRaw(request, true, (error, frame) => {
-        if (frame === null) {
-          reject(error ?? new Error('no answer'));
-          return;
-        }
-        try {
-          // a broker that does not know our version answers in version 0, whose first field is the error code
-          const refused = frame.length >= 6 && frame.readInt16BE(4) === UNSUPPORTED_VERSION;
-          resolve(decodeResponse(apiVersionsApi, refused ? 0 : version, frame));
-        } catch (fault) {
-          reject(fault instanceof Error ? fault : new Error(String(fault)));
-        }
-      });
-    });
   }
 
   #onFrame(frame: Buffer): void {
@@ -412,50 +366,9 @@ export class BrokerConnection {
   }
 }
 
-interface VersionsAnswer {
-  readonly errorCode: number;
-  readonly apiKeys: readonly { apiKey: number; minVersion: number; maxVersion: number }[];
-  readonly supportedFeatures: readonly { name: string; minVersion: number; maxVersion: number }[];
-}
-
 function writeInt32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 24;
   bytes[at + 1] = value >>> 16;
   bytes[at + 2] = value >>> 8;
   bytes[at + 3] = value;
-}
-
-/** First in, first out, without the cost of Array#shift on long queues. */
-class Queue<T> {
-  #items: (T | undefined)[] = [];
-  #head = 0;
-
-  get size(): number {
-    return this.#items.length - this.#head;
-  }
-
-  push(item: T): void {
-    this.#items.push(item);
-  }
-
-  peek(): T | undefined {
-    return this.#items[this.#head];
-  }
-
-  shift(): T | undefined {
-    if (this.#head === this.#items.length) return undefined;
-    const item = this.#items[this.#head];
-    this.#items[this.#head] = undefined;
-    this.#head += 1;
-    if (this.#head === this.#items.length || this.#head > 1024) {
-      this.#items = this.#items.slice(this.#head);
-      this.#head = 0;
-    }
-    return item;
-  }
-
-  unshift(item: T): void {
-    this.#items = [item, ...this.#items.slice(this.#head)];
-    this.#head = 0;
-  }
 }
