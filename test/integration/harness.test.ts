@@ -25,19 +25,21 @@ for (const name of ['kafka44', 'kafka39'] as const) {
       const topic = `harness-mixed-${version}`;
       await runJava(version, 'AdminTool.java', ['create', ...at, '--topic', topic, '--partitions', '2']);
       const produce = ['--topic', topic, '--partitions', '2', '--count', '2000', '--codec', 'all', ...at];
-      const written = await runJava(version, 'Produce.java', [
-        ...produce,
-        ...['--mode', 'transactional', '--abort-every', '3', '--acks'],
-      ]);
+      const inTransactions = ['--mode', 'transactional', '--abort-every', '3'];
+      const written = await runJava(version, 'Produce.java', [...produce, ...inTransactions, '--acks']);
       const open = startJava(version, 'OpenTxn.java', [...at, '--topic', topic, '--count', '5']);
       await open.line(/^READY/);
 
       const dir = tempDir('dump');
+      const from = [...at, '--topic', topic];
       const read = async (isolation: string) =>
         parse<PartitionRead>(
           await runJava(version, 'ReadAll.java', [
-            ...at,
-            ...['--topic', topic, '--isolation', isolation, '--dump', join(dir.path, isolation)],
+            ...from,
+            '--isolation',
+            isolation,
+            '--dump',
+            join(dir.path, isolation),
           ]),
         );
       const committed = await read('read_committed');
