@@ -137,7 +137,14 @@ export class RealLink {
     const read = async (side: Side, isolation: string): Promise<string[]> => {
       const to = ends.map((end, partition) => `${partition}:${end}`).join();
       const lines = await runJava(side.version, 'ReadAll.java', [
-        ...['--bootstrap', side.bootstrap, '--topic', topic, '--isolation', isolation, '--to', to],
+        '--bootstrap',
+        side.bootstrap,
+        '--topic',
+        topic,
+        '--isolation',
+        isolation,
+        '--to',
+        to,
       ]);
       return lines.map((line) => {
         const { partition, records, first, last, sha256 } = JSON.parse(line) as Record<string, unknown>;

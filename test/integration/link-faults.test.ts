@@ -66,9 +66,23 @@ describe.each<KafkaVersion>(['3.9.1', '4.4.0'])('faults between the link and a %
     const topic = `link-faults-${version}`;
     await link.mirror(topic, 2);
     const writer = startJava(source.version, 'Produce.java', [
-      ...['--bootstrap', source.bootstrap, '--topic', topic, '--partitions', '2', '--until-stop'],
-      ...['--mode', 'transactional', '--producers', '3', '--records-per-txn', '8', '--abort-every', '3'],
-      ...['--rate', '400'],
+      '--bootstrap',
+      source.bootstrap,
+      '--topic',
+      topic,
+      '--partitions',
+      '2',
+      '--until-stop',
+      '--mode',
+      'transactional',
+      '--producers',
+      '3',
+      '--records-per-txn',
+      '8',
+      '--abort-every',
+      '3',
+      '--rate',
+      '400',
     ]);
     await writer.line(/^STARTED/);
     const settled = new Set<string>();
@@ -84,7 +98,7 @@ describe.each<KafkaVersion>(['3.9.1', '4.4.0'])('faults between the link and a %
           (partition) => link.progress(topic, partition).destinationEnd > (ends[partition] ?? 0),
         );
       });
-      expect(link.failures, what).toEqual([]);
+      expect({ what, failures: link.failures }).toEqual({ what, failures: [] });
     }
     writer.stdin.end();
     await writer.ended;

@@ -12,7 +12,11 @@ const directions = [
 describe.each(directions)('a mirror from $source.version to $destination.version', (sides) => {
   const arrow = `${sides.source.version}-${sides.destination.version}`;
   const produce = (topic: string, ...args: string[]) => [
-    ...['--bootstrap', sides.source.bootstrap, '--topic', topic, ...args],
+    '--bootstrap',
+    sides.source.bootstrap,
+    '--topic',
+    topic,
+    ...args,
   ];
 
   test('transactions, idempotent and plain data in all codecs are equal in both isolation levels', async () => {
