@@ -153,10 +153,9 @@ export class MirrorRunner {
       try {
         await this.#round();
         const now = this.#options.surroundings.now();
-        if (now - persisted >= persistMs || now < persisted) {
-          persisted = now;
-          await this.#persist();
-        }
+        const due = now - persisted >= persistMs || now < persisted;
+        if (due) persisted = now;
+        await this.#persist(due);
       } catch (error) {
         if (error instanceof StateFenced) return;
         syncError.publish({ mirror: this.#options.mirror.name, task: 'mirror', message: textOf(error) });
@@ -310,7 +309,8 @@ export class MirrorRunner {
     }
   }
 
-  async #persist(): Promise<void> {
+  /** @param due false: only the partitions that have just come to MIRRORING */
+  async #persist(due: boolean): Promise<void> {
     const now = this.#options.surroundings.now();
     const moved: { ref: PartitionRef; progress: LinkProgress }[] = [];
     for (const topic of this.#topics()) {
@@ -318,6 +318,7 @@ export class MirrorRunner {
         const ref = { topic: record.topic, partition: record.partition };
         const progress = this.progress(ref);
         if (progress === undefined || progress.phase !== 'mirroring') continue;
+        if (!due && record.state === 'MIRRORING') continue;
         const idleSince = now - (this.#persistedAt.get(keyOf(ref)) ?? 0);
         if (!hasMoved(record, progress) && idleSince < idlePersistMs) continue;
         this.#persistedAt.set(keyOf(ref), now);

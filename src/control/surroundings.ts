@@ -4,6 +4,7 @@ import { parseControlRecord } from '../../protocol/records/control.ts';
 import { readRecords } from '../../protocol/records/records.ts';
 import {
   DestinationLog,
+  LinkFailureError,
   type LinkSettings,
   MirrorLink,
   type PartitionRef,
@@ -19,6 +20,7 @@ import {
   type SourceSession,
   type StoredBatch,
   type Surroundings,
+  type TailVerdict,
 } from './ports.ts';
 import type { StateView } from './state/types.ts';
 
@@ -116,6 +118,16 @@ export class KafkaSurroundings implements Surroundings {
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     await delay(ms, undefined, signal === undefined ? {} : { signal });
   }
+}
+
+/** A source that contradicts the tail damages it; one that can't say leaves it unverified. */
+function verdictOf(error: unknown, from: number, to: number): TailVerdict {
+  const message = error instanceof Error ? error.message : String(error);
+  const contradicts =
+    error instanceof LinkFailureError &&
+    ['diverged', 'foreign-write', 'tail-differs'].includes(error.failure.code);
+  if (!contradicts) return { kind: 'unverified', from, to, why: message };
+  return { kind: 'differs', offset: error.failure.offset ?? from, message };
 }
 
 function topicIds(topic: { sourceTopicId: string; destinationTopicId: string }) {

@@ -51,6 +51,8 @@ export const FRESH_MS = 3_000;
 export const FETCH_LANE = 'state-fetch';
 const FETCH_VERSION = 16;
 const MAX_WAIT_MS = 500;
+/** While somebody waits to be caught up: an idle partition must not hold its answer back. */
+const HURRIED_WAIT_MS = 10;
 const CALL_TIMEOUT_MS = MAX_WAIT_MS + 5_000;
 const MAX_BYTES = 8 * 1024 * 1024;
 const PARTITION_MAX_BYTES = 1024 * 1024;
@@ -66,6 +68,7 @@ export class StateReader {
   #failure: Error | null = null;
   #wake: (() => void) | null = null;
   #refreshWanted = false;
+  #hurried = 0;
 
   constructor(options: StateReaderOptions) {
     this.#options = options;
@@ -100,13 +103,28 @@ export class StateReader {
   }
 
   start(): void {
-    this.#options.signal.addEventListener('abort', () => this.#close(), { once: true });
+    const { signal } = this.#options;
+    signal.addEventListener('abort', () => this.#close(), { once: true });
+    if (signal.aborted) this.#close();
     void this.#supervise();
   }
 
   /** Resolves when every partition was read to its end by fetches sent after `moment` (performance.now). */
-  caughtUpSince(moment: number): Promise<void> {
-    return this.#wait(() => this.#positions.every(({ fresh }) => fresh !== null && fresh.mono >= moment));
+  async caughtUpSince(moment: number): Promise<void> {
+    this.#hurried += 1;
+    try {
+      await this.#wait(() => this.#positions.every(({ fresh }) => fresh !== null && fresh.mono >= moment));
+    } finally {
+      this.#hurried -= 1;
+    }
+  }
+
+  /** Fetches that are sent from now on do not wait for data, until `undo` is called. */
+  hurry(): () => void {
+    this.#hurried += 1;
+    return () => {
+      this.#hurried -= 1;
+    };
   }
 
   /** Resolves when the record at `offset` was read (or passed over as aborted). */
@@ -257,7 +275,7 @@ export class StateReader {
       partitionMaxBytes: PARTITION_MAX_BYTES,
     }));
     return {
-      maxWaitMs: MAX_WAIT_MS,
+      maxWaitMs: this.#hurried > 0 ? HURRIED_WAIT_MS : MAX_WAIT_MS,
       minBytes: 1,
       maxBytes: MAX_BYTES,
       isolationLevel: 1,

@@ -20,7 +20,7 @@ import {
   type OwnerRecord,
   type ResultRecord,
   type StateChange,
-  StateFenced,
+  type StateFenced,
   type StateRecord,
   type StateStore,
   StateUnusable,
@@ -52,6 +52,7 @@ const TICK_MS = 250;
 const KEEP_ALIVE_MS = 3_600_000;
 const RESULT_KEPT_MS = 3_600_000;
 const RESULT_SWEEP_MS = 60_000;
+const WARN_EVERY_MS = 30_000;
 
 /**
  * The state of one destination: what its state topic says, written by one owner at a time.
@@ -84,6 +85,7 @@ export class TopicStateStore implements StateStore {
   #closing = false;
   #ticker: NodeJS.Timeout | null = null;
   #sweptAt = 0;
+  #warnedAt = Number.NEGATIVE_INFINITY;
   readonly #leaseBegan = Promise.withResolvers<void>();
 
   constructor(options: StateStoreOptions) {
@@ -170,15 +172,19 @@ export class TopicStateStore implements StateStore {
     });
     this.#reader = reader;
     this.#readerReady.resolve(reader);
+    const settle = reader.hurry();
     reader.start();
-    if (this.#options.observe === true) return reader.caughtUpSince(this.#clock().mono);
+    if (this.#options.observe === true) return reader.caughtUpSince(this.#clock().mono).finally(settle);
     const writers = new OwnerWriters({
       cluster,
       topic: settings.topic,
       partitions: settings.partitions,
       signal,
       clock: this.#clock,
-      onTrouble,
+      onTrouble: (why) => {
+        onTrouble(why);
+        this.#warn(why);
+      },
       onFenced: (error) => this.#fence(error),
       // every state id was taken over by whoever fences us, id 0 first: that one's writes are the lease
       onCommitted: (partition, { sentAt }) => {
@@ -187,7 +193,7 @@ export class TopicStateStore implements StateStore {
     });
     this.#writers = writers;
     const fencedAt = await writers.takeOver();
-    await reader.caughtUpSince(this.#clock().mono);
+    await reader.caughtUpSince(this.#clock().mono).finally(settle);
     this.#previousOwners = new Map(this.#view.owners);
     this.#incarnation = 1 + Math.max(0, ...[...this.#view.owners.values()].map((owner) => owner.incarnation));
     await this.#writeOwners(() => ({ released: false, ends: {} }));
@@ -372,6 +378,17 @@ export class TopicStateStore implements StateStore {
       [],
       old.map(({ id }) => `result/${id}`),
     ).catch(() => undefined);
+  }
+
+  /** Writes that are tried again and again: said once the lease is gone, and then twice a minute. */
+  #warn(why: string): void {
+    if (!this.#opened || this.#lease.holds || this.#clock().mono - this.#warnedAt < WARN_EVERY_MS) return;
+    this.#warnedAt = this.#clock().mono;
+    lifecycle.publish({
+      level: 'warn',
+      message: `no state write was acknowledged for ${Math.round(this.#lease.age / 1000)} s, nothing is appended: ${why}`,
+      fields: { topic: this.#options.settings.topic },
+    });
   }
 
   #fence(error: StateFenced): void {

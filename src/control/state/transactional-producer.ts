@@ -58,7 +58,9 @@ const FENCED: ReadonlySet<number> = new Set([
   ErrorCode.PRODUCER_FENCED,
   ErrorCode.INVALID_PRODUCER_ID_MAPPING,
 ]);
+/** To be sent again as it was. A 4.4.0 coordinator that is being fenced was seen to answer EndTxn with the first. */
 const PASSING: ReadonlySet<number> = new Set([
+  ErrorCode.UNKNOWN_SERVER_ERROR,
   ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
   ErrorCode.LEADER_NOT_AVAILABLE,
   ErrorCode.NOT_LEADER_OR_FOLLOWER,
