@@ -30,6 +30,8 @@ export type KillKind =
 export interface Kill {
   readonly number: number;
   readonly kind: KillKind;
+  /** Requests of the kind that pass before the one that is held: the mirror shall get on between the kills. */
+  readonly pass: number;
   /** Milliseconds between the moment and the kill, and how long a broker then stands still that is stopped. */
   readonly waitMs: number;
   readonly frozenMs: number;
@@ -70,7 +72,8 @@ export function planKills(seed: number, count: number): Kill[] {
 /** Waits of a kill depend on the seed and its number alone, so that one can be repeated. */
 export function killOf(seed: number, number: number, kind: KillKind): Kill {
   const random = new SeededRandom(seed, number, 7);
-  return { number, kind, waitMs: waitOf(kind, random), frozenMs: random.between(300, 1_800) };
+  const waitMs = waitOf(kind, random);
+  return { number, kind, pass: random.between(0, 60), waitMs, frozenMs: random.between(300, 1_800) };
 }
 
 function waitOf(kind: KillKind, random: SeededRandom): number {

@@ -51,8 +51,10 @@ export class Killer {
   async #kill(kill: Kill, signal: AbortSignal): Promise<Killed> {
     const { proxy } = this.#options;
     const within = { timeoutMs: 60_000, signal };
+    let passed = 0;
     const appended = (request: SeenRequest): boolean =>
-      readProduce(request).some(({ topic, doomed }) => !doomed && this.#isOurs(topic));
+      readProduce(request).some(({ topic, doomed }) => !doomed && this.#isOurs(topic)) &&
+      passed++ >= kill.pass;
     switch (kill.kind) {
       case 'recovery':
       case 'random':
@@ -90,9 +92,11 @@ export class Killer {
   async #inMarkers(kill: Kill, least: number, within: Wanted): Promise<Killed> {
     // Half of the runs shall be long ones, which a broker needs some time for.
     const enough = least > 1 && kill.number % 2 === 0 ? 50 : least;
+    const pass = kill.pass % 5;
+    let passed = 0;
     const held = await this.#options.proxy.holdReply(WRITE_TXN_MARKERS, {
       ...within,
-      where: (request) => (this.#longest(request)?.markers ?? 0) >= enough,
+      where: (request) => (this.#longest(request)?.markers ?? 0) >= enough && passed++ >= pass,
     });
     return this.#inFlight(kill, held, this.#longest(held.request));
   }
