@@ -13,6 +13,8 @@ export interface WaitFor {
 }
 
 const EVERY_MS = 300;
+/** A FAILED that is retried gets so long to leave that state before it is the answer. */
+const RETRIED_MS = 5_000;
 
 /**
  * Polls `describe` until every partition is in the end state or FAILED, telling how far it is.
@@ -26,6 +28,7 @@ export async function waitForState(
   const began = performance.now();
   let told = '';
   let lost = 0;
+  let overSince: number | null = null;
   let connection = await connect();
   try {
     for (;;) {
@@ -47,7 +50,11 @@ export async function waitForState(
           io.err(io.errIsTerminal ? `\r\u001b[K${text}` : `${text}\n`);
           told = text;
         }
-        if (rows.length > 0 && done + broken === rows.length) return rows;
+        const over = rows.length > 0 && done + broken === rows.length;
+        overSince = over ? (overSince ?? performance.now()) : null;
+        const retried = rows.some(({ state, retryAttempt }) => state === 'FAILED' && retryAttempt >= 0);
+        const patience = retried ? RETRIED_MS : 0;
+        if (overSince !== null && performance.now() - overSince >= patience) return rows;
       }
       if (io.interrupted.aborted)
         throw failed(`interrupted; the verb goes on, see: isthmus mirror describe ${want.mirror}`);

@@ -230,6 +230,20 @@ describe('start', () => {
     expect(out).toMatch(/FAILED +never +offset gap at 17/);
   });
 
+  test('a FAILED that is retried and passes is waited for', async () => {
+    const states = ['FAILED', 'FAILED', 'LOG_ALIGNMENT', 'MIRRORING'];
+    const made = await gateway(({ verb }) =>
+      verb === 'start'
+        ? { ok: true, topics: [{ topic: 'orders' }] }
+        : { ok: true, describe: [row(0, states.shift() ?? 'MIRRORING', { retryAttempt: 1 })] },
+    );
+    const { code, err } = await run(['mirror', 'start', 'east-to-west', '--all', ...at(made)]);
+    expect(code).toBe(0);
+    expect(err).toMatch(
+      /0 of 1 partitions MIRRORING, 1 FAILED\n.*1 LOG_ALIGNMENT\n1 of 1 partitions MIRRORING\n$/s,
+    );
+  });
+
   test('--no-wait stops at the result', async () => {
     const made = await gateway(() => ({ ok: true, topics: [{ topic: 'orders' }] }));
     const { code, out } = await run(['mirror', 'start', 'm', '--all', '--no-wait', ...at(made)]);
