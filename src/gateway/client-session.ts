@@ -2,7 +2,7 @@ import { apiName } from '../../protocol/api-keys.ts';
 import { parseRequestHeader, type RequestHeader } from '../../protocol/frame/headers.ts';
 import type { CloseCause } from '../net/close-cause.ts';
 import type { FramedHandlers, FramedSocket } from '../net/framed-socket.ts';
-import type { GatewayLimits } from './config.ts';
+import { type GatewayLimits, WAITING_MARK } from './config.ts';
 import type { DecodeTable } from './decode-table.ts';
 import { Gate } from './gate.ts';
 import { OrderQueue, type Slot } from './order-queue.ts';
@@ -11,6 +11,7 @@ import { rightsOver } from './rights.ts';
 import type { ApiRule, ReplyHandler, RequestSeen, ResponseChunks, RuleServices, Verdict } from './rule.ts';
 import { withSize } from './splice.ts';
 import type { Upstream } from './upstream.ts';
+import { Waits } from './waits.ts';
 
 /**
  * One client connection, the client's side of it. Frames come in, each is looked up in the decode table and forwarded,
@@ -20,7 +21,8 @@ import type { Upstream } from './upstream.ts';
  *                                   \--> hearing --> gone     an answer is still due whose outcome matters (role mirror)
  *
  * Reading from the client stops while the upstream connects, while a request is judged that has to wait, while a verb
- * runs, while either side does not take what was written, and above `maxInFlight` unanswered requests. Reading from the
+ * runs, while either side does not take what was written, and above `maxInFlight`
+ * unanswered requests or a mebibyte of answers of ours that wait for their turn. Reading from the
  * broker stops while the client does not take its answers and while an answer is rewritten that needs a lookup.
  */
 type ClientHold =
@@ -55,8 +57,6 @@ export interface SessionCounts {
 
 /** A lost client's upstream is kept so long for an answer that must be heard. */
 const HEARING_MS = 60_000;
-/** A request that waits for the mirrors' state is given up after so long; its client has long timed out. */
-const WAITING_MS = 60_000;
 
 export class ClientSession implements FramedHandlers {
   readonly counts: SessionCounts = { requests: 0, forwarded: 0, answeredHere: 0 };
@@ -72,7 +72,7 @@ export class ClientSession implements FramedHandlers {
   #softwareName = '';
   #clientEnd: { cause: CloseCause; detail: string } | null = null;
   #clientId: string | null = null;
-  #waits = 0;
+  readonly #waits: Waits;
   readonly #rights: CallerRights;
   #timer: NodeJS.Timeout | null = null;
 
@@ -81,6 +81,11 @@ export class ClientSession implements FramedHandlers {
     this.#address = client.remoteAddress ?? 'unknown';
     this.#options = options;
     this.#clientGate = new Gate<ClientHold>(client);
+    this.#waits = new Waits(this.#clientGate, {
+      alive: () => this.#state === 'serving',
+      givenUp: () => this.#closeInTurn('request-refused', 'a request could not be judged for a minute'),
+      failed: (why) => this.#closeInTurn('shutdown', why),
+    });
     this.#rights = rightsOver(
       (chunks, awaiting) => this.#send(chunks, awaiting),
       () => this.#clientId,
@@ -89,7 +94,10 @@ export class ClientSession implements FramedHandlers {
       write: (chunks) => this.#toClient(chunks),
       close: ({ cause, detail }) => this.#client.endAfterWrites(cause, detail),
       shrunk: () => {
-        if (this.#order.size <= options.limits.maxInFlight / 2) this.#clientGate.lift('in-flight');
+        const { size, bytesWaiting } = this.#order;
+        if (size <= options.limits.maxInFlight / 2 && bytesWaiting <= WAITING_MARK) {
+          this.#clientGate.lift('in-flight');
+        }
       },
     });
   }
@@ -104,7 +112,8 @@ export class ClientSession implements FramedHandlers {
 
   /** Bytes of frames held for this connection now, both ways. */
   get bytesHeld(): number {
-    return this.#client.bytesBuffered + this.#client.bytesToWrite + (this.#upstream?.bytesHeld ?? 0);
+    const { bytesBuffered, bytesToWrite } = this.#client;
+    return bytesBuffered + bytesToWrite + this.#order.bytesWaiting + (this.#upstream?.bytesHeld ?? 0);
   }
 
   get state(): string {
@@ -241,13 +250,14 @@ export class ClientSession implements FramedHandlers {
       case 'answer':
         this.counts.answeredHere += 1;
         this.#openSlot().fill(verdict.chunks);
+        if (this.#order.bytesWaiting > WAITING_MARK) this.#clientGate.hold('in-flight');
         return;
       case 'answer-later':
         this.counts.answeredHere += 1;
         this.#answerLater(verdict.chunks);
         return;
       case 'wait':
-        this.#waitThen(verdict.until, () => this.#handle(frame));
+        this.#waits.hold(verdict.until, () => this.#handle(frame));
         return;
       case 'close':
         this.#closeInTurn(verdict.reason.cause, verdict.reason.detail);
@@ -269,32 +279,6 @@ export class ClientSession implements FramedHandlers {
           cause: 'internal-error',
           detail: error instanceof Error ? error.message : String(error),
         });
-      },
-    );
-  }
-
-  #waitThen(until: Promise<void>, again: () => void): void {
-    this.#clientGate.hold('waiting');
-    this.#waits += 1;
-    const finish = (act: () => void): void => {
-      clearTimeout(timer);
-      if (over || this.#state !== 'serving') return;
-      over = true;
-      act();
-      // `again` may have to wait once more
-      this.#waits -= 1;
-      if (this.#waits === 0) this.#clientGate.lift('waiting');
-    };
-    let over = false;
-    const timer = setTimeout(() => {
-      finish(() =>
-        this.#closeInTurn('request-refused', 'the state of the mirrors could not be read for a minute'),
-      );
-    }, WAITING_MS);
-    until.then(
-      () => finish(again),
-      (error: unknown) => {
-        finish(() => this.#closeInTurn('shutdown', error instanceof Error ? error.message : String(error)));
       },
     );
   }

@@ -34,15 +34,26 @@ export interface GatewayLimits {
   readonly maxInFlight: number;
 }
 
+/** Answers of ours that wait for earlier ones, in bytes, above which no more requests are read. */
+export const WAITING_MARK = 1024 * 1024;
+/** Node stops taking writes at this many bytes, and one read brings at most this many. */
+const SOCKET_MARK = 64 * 1024;
+/** What an unanswered request costs beside its bytes. */
+const ENTRY_BYTES = 512;
+
 /**
- * The defaults. With H = 64 KiB (Node's write mark), one client connection holds at most
+ * The defaults. With requests of at most r bytes, responses of at most f bytes and answers of ours of at most a bytes,
+ * one client connection holds at most
  *
- *     2 * maxFrameBytes    + H + 128 KiB    towards the broker: a frame being read, one written but not yet taken
- *   + 2 * maxResponseBytes + H + 128 KiB    towards the client: the same the other way
- *   + maxInFlight * 1 KiB                   order entries and answers of our own that wait for their turn
+ *     r + 64 KiB     a request being read, and the rest of the read behind it
+ *   + r + 64 KiB     requests written to the broker and not yet taken
+ *   + f + 64 KiB     a response being read, and the rest of the read behind it
+ *   + f + 64 KiB     responses written to the client and not yet taken
+ *   + a + 1 MiB      answers of ours that wait for their turn
+ *   + maxInFlight * 512 bytes
  *
- * The frames are as large as what really flows: with Fetch responses of f bytes and requests of r bytes it is
- * 2 f + 2 r + 0.5 MiB + 1 MiB. `docs/CONTRACTS.md` derives it.
+ * r and f are what really flows, capped by maxFrameBytes and maxResponseBytes; a is some 200 bytes for each
+ * partition that a refused request names.
  */
 export const DEFAULT_LIMITS: GatewayLimits = {
   maxFrameBytes: 100 * 1024 * 1024,
@@ -60,10 +71,10 @@ export function memoryBound(
   limits: GatewayLimits,
   requestBytes = limits.maxFrameBytes,
   responseBytes = limits.maxResponseBytes,
+  answerBytes = 64 * 1024,
 ): number {
-  const mark = 64 * 1024;
-  const fixed = 2 * (mark + 128 * 1024) + limits.maxInFlight * 1024;
-  return connections * (2 * requestBytes + 2 * responseBytes + fixed);
+  const marks = 4 * SOCKET_MARK + WAITING_MARK + limits.maxInFlight * ENTRY_BYTES;
+  return connections * (2 * requestBytes + 2 * responseBytes + answerBytes + marks);
 }
 
 const WILDCARDS = new Set(['0.0.0.0', '::', '[::]', '*', '']);

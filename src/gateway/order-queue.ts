@@ -26,6 +26,7 @@ export class OrderQueue {
   readonly #handlers: OrderHandlers;
   readonly #entries = new Fifo<Entry>();
   #closed = false;
+  #bytesWaiting = 0;
 
   constructor(handlers: OrderHandlers) {
     this.#handlers = handlers;
@@ -36,12 +37,18 @@ export class OrderQueue {
     return this.#entries.size;
   }
 
+  /** Bytes of answers that are made and wait for an earlier one. */
+  get bytesWaiting(): number {
+    return this.#bytesWaiting;
+  }
+
   open(): Slot {
     const entry: Entry = { chunks: null, reason: null };
     this.#entries.push(entry);
     return {
       fill: (chunks) => {
         entry.chunks = chunks;
+        this.#bytesWaiting += sizeOf(chunks);
         this.#flush();
       },
       close: (reason) => {
@@ -68,8 +75,16 @@ export class OrderQueue {
         return;
       }
       written = true;
-      this.#handlers.write(head.chunks as readonly Uint8Array[]);
+      const chunks = head.chunks as readonly Uint8Array[];
+      this.#bytesWaiting -= sizeOf(chunks);
+      this.#handlers.write(chunks);
     }
     if (written && !this.#closed) this.#handlers.shrunk();
   }
+}
+
+function sizeOf(chunks: readonly Uint8Array[]): number {
+  let size = 0;
+  for (const chunk of chunks) size += chunk.length;
+  return size;
 }

@@ -3,6 +3,7 @@ import { memoryBound } from '../../src/gateway/index.ts';
 import { DEFAULT_LIMITS } from '../../src/gateway/config.ts';
 import { makeBatch } from '../fake-broker/index.ts';
 import { startUnderTest, type UnderTest } from '../fake-broker/support/gateway-under-test.ts';
+import { StubView } from '../fake-broker/support/stub-control.ts';
 import { API, fetchBody, metadataBody, produceBody, readFetch } from '../fake-broker/support/requests.ts';
 
 const BATCH_BYTES = 1024 * 1024;
@@ -84,5 +85,23 @@ describe('P24 clients that do not read what they asked for', () => {
     held.release();
     await client.answerTo(ids.at(-1) ?? 0);
     expect(client.answers.map(({ correlationId }) => correlationId)).toEqual(ids);
+  });
+
+  it('refusals of ours behind a slow answer are bounded too: large ones stop the reading early', async () => {
+    test = await startUnderTest({ topics: ['orders', 'copy'], view: new StubView().mirrored('copy') });
+    const client = await test.connect(1);
+    const held = test.fake.next(API.metadata, { kind: 'hold' });
+    const first = client.post(API.metadata, 9, true, metadataBody(9, null));
+    const partitions = Array.from({ length: 1_000 }, (_, index) => ({ index, records: null }));
+    const refused = produceBody(9, [{ topic: 'copy', partitions }]);
+    const ids = Array.from({ length: 60 }, () => client.post(API.produce, 9, true, refused));
+    await held.met;
+    await expect.poll(() => test.gateway.snapshot().holds).toEqual({ 'client:in-flight': 1 });
+    const { answeredHere, bytesHeld } = test.gateway.snapshot();
+    expect(answeredHere).toBeLessThan(ids.length);
+    expect(bytesHeld).toBeLessThan(memoryBound(1, DEFAULT_LIMITS, 16 * 1024, 4096, 256 * 1024));
+    held.release();
+    await client.answerTo(ids.at(-1) ?? 0);
+    expect(client.answers.map(({ correlationId }) => correlationId)).toEqual([first, ...ids]);
   });
 });
