@@ -156,41 +156,6 @@ describe('replies that end a request', () => {
     expect(link.destination.requestsOf(PRODUCE)).toHaveLength(5);
   });
 
-  test('too large: the limit is raised once', async () => {
-    const raised: [string, number][] = [];
-    const link = await start({
-      hooks: {
-        raiseMaxMessageBytes: async (topic, bytes) => {
-          raised.push([topic, bytes]);
-        },
-      },
-    });
-    link.destination.next(PRODUCE, { kind: 'fail', code: ErrorCode.MESSAGE_TOO_LARGE });
-    link.from().append(plainBatch(3));
-    link.add();
-    await link.mirrored();
-    expect(raised).toEqual([['t', link.from().batches[0]?.bytes.length]]);
-  });
-
-  test('too large for good: FAILED, other partitions go on (M14)', async () => {
-    const topics = [{ name: 't', partitions: 2 }];
-    const link = await start({ source: { topics }, destination: { topics } });
-    link.destination.next(
-      PRODUCE,
-      { kind: 'fail', code: ErrorCode.MESSAGE_TOO_LARGE },
-      { times: 1, when: () => link.to(0).end === 0 },
-    );
-    link.from(0).append(plainBatch(3));
-    link.add(0);
-    expect(await link.failed()).toMatchObject({ code: 'refused-by-broker', offset: 0, retriable: true });
-    link.failures.length = 0;
-    link.from(1).append(plainBatch(3));
-    link.add(1);
-    await link.mirrored(1);
-    link.expectEqual(1);
-    expect(link.progress(0)).toMatchObject({ phase: 'ended' });
-  });
-
   test('refused: FAILED naming the offset and the right that is missing', async () => {
     const link = await start();
     link.destination.next(PRODUCE, { kind: 'fail', code: ErrorCode.TOPIC_AUTHORIZATION_FAILED });

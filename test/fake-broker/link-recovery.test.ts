@@ -205,44 +205,6 @@ describe('a new owner (rule 9)', () => {
 });
 
 describe('topics and logs that are not what they were', () => {
-  test('the source topic was made anew (M9)', async () => {
-    const link = await start();
-    const failure = await refused(link, { sourceTopicId: 'AAAAAAAAAAAAAAAAAAAAAg' });
-    expect(failure).toMatchObject({ code: 'topic-recreated', retriable: false });
-    expect(failure.message).toContain('east');
-  });
-
-  test('the source topic is made anew while it is mirrored (M9)', async () => {
-    const link = await start();
-    writeMixed(link.from());
-    link.add();
-    await link.mirrored();
-    link.source.addTopic({ name: 't', topicId: 'AAAAAAAAAAAAAAAAAAAAAg' });
-    for (let i = 0; i < 9; i += 1) link.from().append(plainBatch(3));
-    expect(await link.failed()).toMatchObject({ code: 'topic-recreated' });
-    expect(link.to().end).toBe(11);
-  });
-
-  test('the destination topic was made anew: nothing is written', async () => {
-    const link = await start();
-    link.from().append(plainBatch(3));
-    const failure = await refused(link, { destinationTopicId: 'AAAAAAAAAAAAAAAAAAAAAg' });
-    expect(failure).toMatchObject({ code: 'topic-recreated', retriable: false });
-    expect(failure.message).toContain('west');
-    expect(link.to().end).toBe(0);
-  });
-
-  test('the destination topic is made anew while it is mirrored: nothing is written', async () => {
-    const link = await start();
-    link.from().append(plainBatch(3));
-    link.add();
-    await link.mirrored();
-    link.destination.addTopic({ name: 't', topicId: 'AAAAAAAAAAAAAAAAAAAAAg' });
-    link.from().append(plainBatch(3));
-    expect(await link.failed()).toMatchObject({ code: 'topic-recreated' });
-    expect(link.to().end).toBe(0);
-  });
-
   test('the source log starts above zero', async () => {
     const link = await start();
     for (let i = 0; i < 4; i += 1) link.from().append(plainBatch(3));
@@ -250,20 +212,6 @@ describe('topics and logs that are not what they were', () => {
     link.add();
     expect(await link.failed()).toMatchObject({ code: 'non-zero-log-start', offset: 6 });
     expect(link.to().end).toBe(0);
-  });
-
-  test('retention overtook the mirror (M9)', async () => {
-    const link = await start();
-    link.from().append(plainBatch(3));
-    link.add();
-    await link.mirrored();
-    await link.source.stopNode(1);
-    for (let i = 0; i < 4; i += 1) link.from().append(plainBatch(3));
-    link.from().logStart = 9;
-    await link.source.startNode(1);
-    const failure = await link.failed();
-    expect(failure).toMatchObject({ code: 'retention-overtook', offset: 3 });
-    expect(failure.message).toContain('3..8');
   });
 
   test('the source lost its tail and wrote another (unclean election)', async () => {
@@ -401,6 +349,6 @@ describe('the tail compared for a stop', () => {
     writeMixed(link.from());
     await mirrorAndVanish(link);
     link.to().append(plainBatch(2));
-    expect(await compare(link, 3, 150)).toMatchObject({ kind: 'unverified', from: 11, to: 13 });
+    expect(await compare(link, 3, 1_500)).toMatchObject({ kind: 'unverified', from: 11, to: 13 });
   });
 });
