@@ -87,13 +87,15 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     timeout: TEST_MS,
   }, async () => {
     const name = newTopic();
-    const first = await opened(name, { leaseMs: 1_500 });
-    await first.close();
-    const second = await opened(name, { leaseMs: 1_500 });
+    await (await opened(name)).close();
+    let passed = 0;
+    const clock = () => ({ mono: performance.now() + passed, wall: Date.now() + passed });
+    const second = await opened(name, { leaseMs: 600_000, clock });
     expect(second.releasedEnd('orders', 7)).toBeNull();
     expect(second.mayAppend()).toBe(false);
+    passed = 600_001;
     await second.whenMayAppend();
-    expect(second.mayAppend()).toBe(true);
+    await until('its heartbeat, now too old, was repeated', () => second.mayAppend());
   });
 
   test('a second instance fences the first: it learns by its heartbeat and writes no more', {
@@ -126,26 +128,20 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
   }, async () => {
     const name = newTopic();
     const first = await opened(name);
-    const writes: Promise<unknown>[] = [];
-    let stop = false;
+    const outcomes: unknown[] = [];
     const loop = (async () => {
-      for (let n = 0; !stop; n += 1) {
-        const put = { ...partition, persistedEnd: n };
-        const write = first
-          .write([{ put }, { put: { ...topic, error: String(n) } }])
-          .catch((error: unknown) => error);
-        writes.push(write);
-        await write;
+      while (!(outcomes.at(-1) instanceof Error)) {
+        const put = { ...partition, persistedEnd: outcomes.length };
+        const changes = [{ put }, { put: { ...topic, error: String(outcomes.length) } }];
+        outcomes.push(await first.write(changes).catch((error: unknown) => error));
       }
     })();
-    await until('some are written', () => writes.length > 5);
+    await until('some are written', () => outcomes.length > 5);
     const second = await opened(name);
-    await until('fenced', () => first.fenced);
-    stop = true;
     await loop;
-    expect(await writes.at(-1)).toBeInstanceOf(StateFenced);
+    expect(String(outcomes.at(-1))).toMatch(/^StateFenced/);
     const seen = second.view.partitions.get('orders/7')?.persistedEnd ?? -1;
-    expect(seen).toBeGreaterThanOrEqual(writes.length - 2);
+    expect(seen).toBeGreaterThanOrEqual(outcomes.length - 2);
     expect(Number(second.view.topics.get('orders')?.error)).toBeLessThanOrEqual(seen);
   });
 
@@ -185,6 +181,30 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     expect(second.view.topics.get('orders')?.desired).toBe(topic.desired);
     await second.write([{ put: { ...topic, desired: 'MIRRORING' } }]);
     expect(second.view.topics.get('orders')?.desired).toBe('MIRRORING');
+  });
+
+  test('a broker killed and started again in the middle of writes: none is lost, nobody is fenced', {
+    timeout: TEST_MS,
+  }, async () => {
+    const store = await opened(newTopic());
+    let written = 0;
+    let stop = false;
+    const loop = (async () => {
+      for (; !stop; written += 1)
+        await store.write([{ put: { ...partition, persistedEnd: written } }, { put: topic }]);
+    })();
+    await until('some are written', () => written > 5);
+    await kafka.kill(1);
+    await until('the lease ends: nothing may be appended', () => !store.mayAppend(), { timeoutMs: 10_000 });
+    expect(store.freshness()).toBe('stale');
+    await kafka.start(1);
+    const before = written;
+    await until('writes go on', () => written > before + 5, { timeoutMs: 20_000 });
+    stop = true;
+    await loop;
+    expect(store.view.partitions.get('orders/7')?.persistedEnd).toBe(written - 1);
+    expect(store.fenced).toBe(false);
+    await until('it may append again', () => store.mayAppend());
   });
 
   test('commands of any instance are taken in order by the owner, and answered', {
@@ -261,7 +281,8 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     console.info(
       `50 state partitions on ${version}: ${times.map((ms) => `${Math.round(ms)} ms`).join(', ')}`,
     );
-    expect(Math.max(...times)).toBeLessThan(15_000);
+    // the first creates the topic as well, which is the broker's time
+    expect(times[1]).toBeLessThan(10_000);
   });
 
   test('more brokers demanded than there are: the error names the way out', {
