@@ -42,6 +42,8 @@ export default defineConfig({
         exclude: suite.exclude === undefined ? [] : [suite.exclude],
         testTimeout: suite.timeoutMs,
         hookTimeout: suite.timeoutMs,
+        // a condition is waited for, however busy the machine is
+        expect: { poll: { timeout: 10_000 } },
         maxWorkers: suite.realBrokers ? 1 : 2,
         sequence: { groupOrder: suite.group },
         ...(suite.realBrokers ? { globalSetup: REAL_BROKERS } : {}),

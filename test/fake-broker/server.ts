@@ -68,15 +68,24 @@ export class FakeNodeServer {
     this.#sockets.set(socket, connection);
     socket.on('error', () => undefined);
     socket.on('close', () => this.#sockets.delete(socket));
-    let input: Buffer<ArrayBufferLike> = Buffer.alloc(0);
+    let chunks: Buffer[] = [];
+    let buffered = 0;
+    let needed = 4;
     let work = Promise.resolve();
     let queued = 0;
     socket.on('data', (chunk) => {
-      input = input.length === 0 ? chunk : Buffer.concat([input, chunk]);
+      chunks.push(chunk);
+      buffered += chunk.length;
+      if (buffered < needed) return;
+      const input = chunks.length === 1 ? chunk : Buffer.concat(chunks);
       let at = 0;
+      needed = 4;
       while (input.length - at >= 4) {
         const size = input.readInt32BE(at);
-        if (input.length - at - 4 < size) break;
+        if (input.length - at - 4 < size) {
+          needed = 4 + size;
+          break;
+        }
         const frame = Buffer.from(input.subarray(at + 4, at + 4 + size));
         at += 4 + size;
         queued += 1;
@@ -90,7 +99,9 @@ export class FakeNodeServer {
             if (queued === 0 && !socket.destroyed) socket.resume();
           });
       }
-      input = input.subarray(at);
+      const rest = input.subarray(at);
+      chunks = rest.length === 0 ? [] : [rest];
+      buffered = rest.length;
       if (queued > 1_000) socket.pause();
     });
   }

@@ -23,7 +23,9 @@ export class WireClient {
     resolve: (answer: Answer) => void;
     reject: (error: Error) => void;
   }[] = [];
-  #input: Buffer = Buffer.alloc(0);
+  #chunks: Buffer[] = [];
+  #buffered = 0;
+  #needed = 4;
   #next = 1;
 
   static connect(port: number, host = '127.0.0.1'): Promise<WireClient> {
@@ -101,19 +103,32 @@ export class WireClient {
   }
 
   #data(chunk: Buffer): void {
-    this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk]);
+    this.#chunks.push(chunk);
+    this.#buffered += chunk.length;
+    // joined only when the frame is whole: large answers come in many chunks
+    if (this.#buffered < this.#needed) return;
+    const input = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks);
     let at = 0;
-    while (this.#input.length - at >= 4) {
-      const size = this.#input.readInt32BE(at);
-      if (this.#input.length - at - 4 < size) break;
-      const frame = Buffer.from(this.#input.subarray(at + 4, at + 4 + size));
+    this.#needed = 4;
+    while (input.length - at >= 4) {
+      const size = input.readInt32BE(at);
+      if (input.length - at - 4 < size) {
+        this.#needed = 4 + size;
+        break;
+      }
+      this.#take(Buffer.from(input.subarray(at + 4, at + 4 + size)));
       at += 4 + size;
-      const input = new In(frame);
-      const answer = { correlationId: input.i32(), input, frame };
-      this.answers.push(answer);
-      const waiting = this.#waiting.findIndex(({ correlationId }) => correlationId === answer.correlationId);
-      if (waiting >= 0) this.#waiting.splice(waiting, 1)[0]?.resolve(answer);
     }
-    this.#input = this.#input.subarray(at);
+    const rest = input.subarray(at);
+    this.#chunks = rest.length === 0 ? [] : [rest];
+    this.#buffered = rest.length;
+  }
+
+  #take(frame: Buffer): void {
+    const input = new In(frame);
+    const answer = { correlationId: input.i32(), input, frame };
+    this.answers.push(answer);
+    const waiting = this.#waiting.findIndex(({ correlationId }) => correlationId === answer.correlationId);
+    if (waiting >= 0) this.#waiting.splice(waiting, 1)[0]?.resolve(answer);
   }
 }
