@@ -19,6 +19,8 @@ export interface LaneHooks {
 }
 
 const ASK_AGAIN_MS = 100;
+const MAY_NOT =
+  'this instance may not append: its hold on the mirror is not confirmed, or another one took over';
 
 /**
  * Appends of one kind to one broker: one request at a time, and everything that became ready meanwhile goes into the
@@ -33,6 +35,7 @@ export class AppendLane<Cargo> {
   #connection: BrokerConnection | null = null;
   #opening = false;
   #busy = false;
+  #busySince = 0;
   #scheduled = false;
   #asking: NodeJS.Timeout | null = null;
   #ready: MirrorPartition[] = [];
@@ -56,6 +59,19 @@ export class AppendLane<Cargo> {
     });
   }
 
+  /** Takes back an offered partition that is in no request yet. @returns false when this lane doesn't have it */
+  withdraw(partition: MirrorPartition): boolean {
+    const at = this.#ready.indexOf(partition);
+    if (at < 0) return false;
+    this.#ready.splice(at, 1);
+    return true;
+  }
+
+  /** Partitions that wait behind a request that has been on its way for more than `ms`. */
+  behindSilence(now: number, ms: number): readonly MirrorPartition[] {
+    return this.#busy && now - this.#busySince > ms ? this.#ready : [];
+  }
+
   close(): void {
     if (this.#asking !== null) clearTimeout(this.#asking);
     this.#ready = [];
@@ -69,6 +85,7 @@ export class AppendLane<Cargo> {
       return;
     }
     if (!this.#hooks.mayAppend()) {
+      for (const partition of this.#ready) partition.appendError = MAY_NOT;
       this.#asking = setTimeout(() => {
         this.#asking = null;
         this.#pump();
@@ -79,6 +96,7 @@ export class AppendLane<Cargo> {
     this.#ready = rest;
     if (cargo === null) return;
     this.#busy = true;
+    this.#busySince = performance.now();
     this.#engine.send(connection, this.nodeId, cargo, this.#finished);
   }
 

@@ -3,6 +3,7 @@ import { AppendLane, type LaneHooks } from './append-lane.ts';
 import { DataEngine, type DataItem, type Outcomes } from './data-engine.ts';
 import type { EndReader, EndReading } from './end-reader.ts';
 import { LinkFailureError, linkFailure, nameOf, textOf } from './failure.ts';
+import { SILENT_AFTER_MS, isStuck } from './fetch-plan.ts';
 import { type ReadBackVerdict, type ReplyVerdict, judgeIdleEnd } from './judge.ts';
 import { MarkerEngine, type MarkerItem } from './marker-engine.ts';
 import { type AppendRequest, IDLE, type MirrorPartition, PREPARING, WAITING } from './partition.ts';
@@ -75,12 +76,35 @@ export class Appender implements Outcomes {
     }
   }
 
+  /**
+   * The leader may be another one by now. A partition that waits behind the request of another at its old leader is
+   * taken away from there: that broker may be silent for long.
+   */
+  lookAgain(partition: MirrorPartition): void {
+    if (partition.append.at === 'offered') {
+      const leader = this.#options.destination.leaderOf(partition.ref.topic, partition.ref.partition);
+      if (leader?.leaderEpoch === partition.verifiedEpoch) return;
+      if (!this.#lanes().some((lane) => lane.withdraw(partition))) return;
+      this.#idle(partition);
+      return;
+    }
+    this.kick(partition);
+  }
+
+  /** Partitions that can't be appended now and whose queues others could use: stuck ones, and those behind a silent request. */
+  stuck(partitions: readonly MirrorPartition[], now: number): MirrorPartition[] {
+    const behind = new Set(this.#lanes().flatMap((lane) => lane.behindSilence(now, SILENT_AFTER_MS)));
+    return partitions.filter((partition) => behind.has(partition) || isStuck(partition, now));
+  }
+
   close(): void {
     for (const lane of this.#dataLanes.values()) lane.close();
     for (const lane of this.#markerLanes.values()) lane.close();
   }
 
   rejected(partition: MirrorPartition): void {
+    partition.appendError = null;
+    this.#options.wantsMore(partition);
     this.kick(partition);
   }
 
@@ -224,6 +248,7 @@ export class Appender implements Outcomes {
 
   async #beginEpoch(partition: MirrorPartition, piece: Piece): Promise<void> {
     partition.append = PREPARING;
+    partition.appendError = `source epoch ${piece.epoch} is being written to state`;
     const start = { epoch: piece.epoch, offset: piece.offset };
     try {
       await this.#options.hooks.epochBegins(partition.ref, start);
@@ -290,6 +315,7 @@ export class Appender implements Outcomes {
     const { backoffMs, maxBackoffMs } = this.#options.settings;
     const ms = backoff(backoffMs, maxBackoffMs, partition.appendFaults);
     partition.appendFaults += 1;
+    if (partition.heldBack) partition.holdBack();
     this.#tellIdle(partition);
     void this.#comeBack(partition, ms);
   }
@@ -320,6 +346,10 @@ export class Appender implements Outcomes {
     if (partition.closed || error instanceof GivenUpError) return;
     if (error instanceof LinkFailureError) this.#options.fail(partition, error.failure);
     else this.#wait(partition, textOf(error));
+  }
+
+  #lanes(): AppendLane<unknown>[] {
+    return [...this.#dataLanes.values(), ...this.#markerLanes.values()] as AppendLane<unknown>[];
   }
 
   #dataLane(nodeId: number): AppendLane<DataItem[]> {

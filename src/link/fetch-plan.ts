@@ -59,15 +59,24 @@ export function planFetch(
 
 /** Queued pieces of a partition that are enough, whatever their bytes: commit markers weigh nothing. */
 const MAX_PIECES = 10_000;
-/** A request so old is silent: what is queued behind it is let go until the broker answers. */
-export const SILENT_AFTER_MS = 2_000;
+/** A request so old is silent: its partitions get nothing more, and what is queued may be let go. */
+export const SILENT_AFTER_MS = 5_000;
+const STUCK_AFTER_MS = 2_000;
 
 export function isSilent(partition: MirrorPartition, now: number): boolean {
   const request = partition.request;
   return request !== null && now - request.sentAt > SILENT_AFTER_MS;
 }
 
+/** It has something to append and no way to do so for a while: no leader, no in-sync followers, state not written. */
+export function isStuck(partition: MirrorPartition, now: number): boolean {
+  const { at } = partition.append;
+  if (at !== 'waiting' && at !== 'preparing') return false;
+  return partition.queue.length > 0 && now - partition.headSince > STUCK_AFTER_MS;
+}
+
 function mayFetch(partition: MirrorPartition): boolean {
+  if (partition.heldBack && partition.append.at !== 'idle') return false;
   return partition.phase === 'mirroring' && !partition.fetching && partition.stopAtEnd === null;
 }
 

@@ -13,6 +13,9 @@ import type { LinkSettings } from './settings.ts';
 
 export type FetchEntry = FetchResponse['responses'][number]['partitions'][number];
 
+/** A timer of more than 2^31 ms fires at once: whoever waits longer looks again in between. */
+const LONGEST_SLEEP_MS = 60_000;
+
 export interface FetcherHooks {
   /** A partition's answer that belongs to its present round; `frame` is held by the fetcher during the call. */
   received(partition: MirrorPartition, entry: FetchEntry, frame: Frame): void;
@@ -44,6 +47,7 @@ export class Fetcher {
   #state: 'idle' | 'opening' | 'asking' | 'waiting-for-room' | 'closed' = 'idle';
   #scheduled = false;
   #timer: NodeJS.Timeout | null = null;
+  #silence: NodeJS.Timeout | null = null;
   #faults = 0;
   #notBefore = 0;
   #turn = 0;
@@ -88,6 +92,7 @@ export class Fetcher {
     this.#state = 'closed';
     this.#members.clear();
     this.#clearTimer();
+    this.#clearSilence();
     this.#cluster.dropLane(this.nodeId, this.#lane, 'mirror link closed');
   }
 
@@ -180,10 +185,12 @@ export class Fetcher {
       topics,
       forgottenTopicsData: [],
     });
+    this.#watchSilence(connection, plan.maxWaitMs);
     connection.sendRaw(
       [request],
       true,
       (error, bytes) => {
+        this.#clearSilence();
         for (const partition of plan.partitions) partition.fetching = false;
         if (bytes === null) {
           this.#pool.unreserve(plan.maxBytes);
@@ -217,13 +224,22 @@ export class Fetcher {
       return;
     }
     this.#faults = 0;
+    // a broker that throttles answers at once and then reads nothing more for so long
+    if (answer.throttleTimeMs > 0) {
+      this.#notBefore = performance.now() + Math.min(answer.throttleTimeMs, LONGEST_SLEEP_MS);
+    }
     for (const topic of answer.responses) {
       const ofTopic = asked.get(version >= 13 ? topic.topicId : topic.topic);
       for (const entry of topic.partitions) {
         const one = ofTopic?.get(entry.partitionIndex);
         // dropped meanwhile: rewound, removed, moved to another broker
         if (one === undefined || one.partition.fetchRound !== one.round) continue;
-        this.#hooks.received(one.partition, entry, frame);
+        try {
+          this.#hooks.received(one.partition, entry, frame);
+        } catch (fault) {
+          // a fault of ours in one partition: without this the fetcher would never ask again, for any of them
+          this.#hooks.unreachable([one.partition], textOf(fault));
+        }
       }
     }
     frame.release();
@@ -255,6 +271,28 @@ export class Fetcher {
     this.#pump();
   }
 
+  /** Ends the connection when no byte of the answer came for `fetchSilenceMs`; a slow answer may take its time. */
+  #watchSilence(connection: BrokerConnection, maxWaitMs: number): void {
+    const { fetchSilenceMs } = this.#settings;
+    let seen = 0;
+    const look = (): void => {
+      const have = connection.bytesBuffered;
+      if (have > seen) {
+        seen = have;
+        this.#silence = setTimeout(look, fetchSilenceMs);
+      } else {
+        this.#silence = null;
+        connection.end('local-close', `no answer to Fetch for ${fetchSilenceMs} ms`);
+      }
+    };
+    this.#silence = setTimeout(look, maxWaitMs + fetchSilenceMs);
+  }
+
+  #clearSilence(): void {
+    if (this.#silence !== null) clearTimeout(this.#silence);
+    this.#silence = null;
+  }
+
   #wakeAt(at: number): void {
     this.#clearTimer();
     this.#timer = setTimeout(
@@ -262,7 +300,7 @@ export class Fetcher {
         this.#timer = null;
         this.#pump();
       },
-      Math.max(1, at - performance.now()),
+      Math.min(Math.max(1, at - performance.now()), LONGEST_SLEEP_MS),
     );
   }
 

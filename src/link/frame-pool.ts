@@ -3,8 +3,8 @@
  * sent from there, and the buffer is used again when the last of them is done: nothing is copied and the garbage
  * collector has nothing to do with payload.
  *
- * The budget is kept by reservation: who asks for a response reserves its greatest size first and gets the real one
- * booked instead when it arrives.
+ * The budget is kept by reservation: who asks for a response reserves its greatest size first, and when it arrives the
+ * memory that it really takes is booked instead. Buffers kept for later count as long as they are kept.
  */
 const SMALLEST_POOLED = 64 * 1024;
 /** Room for headers behind a round number of record bytes. */
@@ -66,6 +66,11 @@ export class FramePool {
     this.#wake();
   }
 
+  /** Somebody waits for room. */
+  get wanted(): boolean {
+    return this.#waiting.length > 0;
+  }
+
   /** Calls back once when bytes were given back. */
   onRoom(callback: () => void): void {
     this.#waiting.push(callback);
@@ -87,22 +92,29 @@ export class FramePool {
 
   /** A response that has arrived in place of `reserved` booked bytes. It is held once. */
   adopt(bytes: Buffer, reserved: number): Frame {
-    this.#used += bytes.length - reserved;
-    if (bytes.length < reserved) this.#wake();
+    const taken = this.#taken(bytes);
+    this.#used += taken - reserved;
+    if (taken < reserved) this.#wake();
     return new Frame(this, bytes);
   }
 
   /** @internal called by the frame */
   takeBack(frame: Frame): void {
-    this.#used -= frame.bytes.length;
     const memory = frame.bytes.buffer as ArrayBuffer;
-    if (this.#ours.has(memory) && this.#freeBytes + memory.byteLength <= this.#budget / 2) {
-      const list = this.#free.get(memory.byteLength);
-      if (list === undefined) this.#free.set(memory.byteLength, [memory]);
+    const taken = this.#taken(frame.bytes);
+    this.#used -= taken;
+    if (this.#ours.has(memory) && this.#used + this.#freeBytes + taken <= this.#budget) {
+      const list = this.#free.get(taken);
+      if (list === undefined) this.#free.set(taken, [memory]);
       else list.push(memory);
-      this.#freeBytes += memory.byteLength;
+      this.#freeBytes += taken;
     }
     this.#wake();
+  }
+
+  /** Memory that stands behind a response. */
+  #taken(bytes: Buffer): number {
+    return this.#ours.has(bytes.buffer) ? bytes.buffer.byteLength : bytes.length;
   }
 
   #wake(): void {

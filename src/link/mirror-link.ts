@@ -220,23 +220,29 @@ export class MirrorLink {
 
   /** Rule 8 found another end under an idle partition: read it in full, then fail or rewind. */
   async #readEndAgain(partition: MirrorPartition): Promise<void> {
-    if (partition.append.at !== 'idle') return;
-    await this.#appender.verifyEnd(partition);
+    if (partition.append.at === 'idle') await this.#appender.verifyEnd(partition);
+    else this.#appender.lookAgain(partition);
   }
 
   #kickAll(): void {
-    for (const { partition } of this.#members.values()) this.#appender.kick(partition);
+    for (const { partition } of this.#members.values()) this.#appender.lookAgain(partition);
   }
 
   #onTick(): void {
     const now = performance.now();
     const partitions = [...this.#members.values()].map((member) => member.partition);
-    for (const partition of partitions) if (isSilent(partition, now)) this.#letGoBehind(partition);
+    if (this.#pool.wanted) this.#relieve(partitions, now);
     this.#watch.look(partitions);
     this.#prober.dropIdle();
   }
 
-  /** A broker is silent: what is queued behind its request is fetched again later, others need the memory. */
+  /** Others need the memory of what can't be appended now: it is fetched again when it can be. */
+  #relieve(partitions: readonly MirrorPartition[], now: number): void {
+    for (const partition of this.#appender.stuck(partitions, now)) partition.holdBack();
+    for (const partition of partitions) if (isSilent(partition, now)) this.#letGoBehind(partition);
+  }
+
+  /** A broker is silent: what is queued behind its request. */
   #letGoBehind(partition: MirrorPartition): void {
     const { request } = partition;
     const last = partition.queue.at(partition.queue.length - 1);

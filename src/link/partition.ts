@@ -1,4 +1,5 @@
 import { producerId } from '../../protocol/records/batch.ts';
+import { range } from './failure.ts';
 import { PieceQueue } from './piece-queue.ts';
 import type { AppendSpan } from './judge.ts';
 import type { EpochStart, LinkFailure, LinkProgress, PartitionRef, ResumePoint, SettledBy } from './ports.ts';
@@ -31,6 +32,8 @@ export interface AppendRequest extends AppendSpan {
   readonly sentAt: number;
 }
 
+const SILENCE_SHOWS_MS = 3_000;
+
 export const IDLE: AppendState = { at: 'idle' };
 export const OFFERED: AppendState = { at: 'offered' };
 export const PREPARING: AppendState = { at: 'preparing' };
@@ -61,6 +64,13 @@ export class MirrorPartition {
   /** Not fetched before this monotonic time. */
   fetchAfter = 0;
   fetchFaults = 0;
+  /** Monotonic time since which the head of the queue is the head. */
+  headSince = 0;
+  /**
+   * It could not be appended for long and its queue was let go: nothing is fetched until an append may be tried, and
+   * nothing is kept when that fails again. Ends with the next append that succeeds.
+   */
+  heldBack = false;
   /** Nothing may follow what is queued. */
   stopAtEnd: LinkFailure | null = null;
   failure: LinkFailure | null = null;
@@ -155,7 +165,15 @@ export class MirrorPartition {
       this.#count(piece, Math.min(piece.next, offset));
     }
     this.end = offset;
+    this.heldBack = false;
+    this.headSince = performance.now();
     this.queue.advance(offset);
+  }
+
+  /** Gives the memory of all that is queued to others; it is fetched again when it can be appended. */
+  holdBack(): void {
+    this.heldBack = true;
+    this.refetchFrom(this.end);
   }
 
   /** A piece that was appended before this run: known, but not counted. */
@@ -195,7 +213,7 @@ export class MirrorPartition {
       sourceSeenAt: this.sourceSeenAt,
       destinationEnd: this.end,
       lastSourceEpoch: this.lastSourceEpoch >= 0 ? this.lastSourceEpoch : this.epochBefore(this.end),
-      error: this.failure?.message ?? this.appendError ?? this.fetchError,
+      error: this.failure?.message ?? this.appendError ?? silence(request, now) ?? this.fetchError,
       requestAgeMs: request === null ? 0 : Math.max(0, now - request.sentAt),
       settledBy: this.settledBy,
       counts: { ...this.counts },
@@ -203,4 +221,11 @@ export class MirrorPartition {
       unverified: this.unverified,
     };
   }
+}
+
+/** A request on its way for long is no error yet, but whoever wonders why nothing moves is told. */
+function silence(request: AppendRequest | null, now: number): string | null {
+  if (request === null || now - request.sentAt < SILENCE_SHOWS_MS) return null;
+  const seconds = Math.round((now - request.sentAt) / 1000);
+  return `broker ${request.nodeId} has not answered an append of ${range(request.from, request.to)} for ${seconds} s; it is waited for`;
 }

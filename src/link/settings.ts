@@ -3,12 +3,15 @@
  *
  * Bytes held by one mirror at most:
  *
- *     bufferBytes                         source responses being read, queued or appended, all partitions together
+ *     bufferBytes                         source responses being read, queued or appended, all partitions together,
+ *                                         and buffers kept for the next ones
  *   + one batch                           the first batch of a response may be larger than fetchMaxBytes
- *   + brokers x copyBytes                 a request of small batches is put together in a buffer of its own
- *   + 2 x compareBytes x comparisons      read-backs: stored tail and source beside each other, 4 comparisons at once
+ *   + brokers x 2 x copyBytes             batches below 32 KiB are copied into their request
+ *   + brokers x 2 x maxMarkersPerRequest x (32 + length of the topic's name)
+ *   + 2 x compareBytes x 4                read-backs: stored tail and source beside each other, 4 comparisons at once
  *
- * With the defaults that is 24 MiB + largest batch + 0.5 MiB a destination broker, and 8 MiB while tails are compared.
+ * With the defaults that is 24 MiB + the largest batch + about 2 MiB a destination broker, and 8 MiB while tails are
+ * compared.
  * It doesn't grow with the number of topics or their size: a partition is only asked for more when its queue has
  * room, and a Fetch is only sent when its whole answer fits into what is left of `bufferBytes`.
  */
@@ -19,6 +22,11 @@ export interface LinkSettings {
   readonly fetchMaxBytes: number;
   /** How long a source broker may wait for data, in ms. */
   readonly fetchMaxWaitMs: number;
+  /**
+   * A Fetch of whose answer nothing came for so long is given up with its connection: the broker may be stopped or cut
+   * off while others lead its partitions already. Unlike an append, a Fetch may be given up at any time.
+   */
+  readonly fetchSilenceMs: number;
   /** Fetch connections for each source broker; partitions are spread over them. */
   readonly fetchers: number;
   /** Upper bound on the rate read from the source, bytes a second over all partitions; null: none. */
@@ -55,6 +63,7 @@ export const defaultLinkSettings: LinkSettings = {
   bufferBytes: 24 * MIB,
   fetchMaxBytes: 4 * MIB,
   fetchMaxWaitMs: 500,
+  fetchSilenceMs: 10_000,
   fetchers: 1,
   maxBytesPerSecond: null,
   maxRequestBytes: 8 * MIB,

@@ -84,26 +84,42 @@ export class SourceSide {
       this.#stop(partition, diverged(partition, entry.divergingEpoch.endOffset));
       return;
     }
-    partition.fetchFaults = 0;
-    partition.fetchError = null;
+    // it fails already: what came meanwhile may be of a topic made anew
+    if (partition.stopAtEnd !== null) return;
     partition.sourceHighWatermark = entry.highWatermark;
     partition.sourceLastStableOffset = entry.lastStableOffset;
     partition.sourceSeenAt = Date.now();
     const { records } = entry;
-    if (records === null || records.length === 0) return;
+    if (records === null || records.length === 0) {
+      this.#wentWell(partition);
+      return;
+    }
     const done = transform(partition.ref, {
       records,
       aborted: entry.abortedTransactions ?? NO_ABORTED,
       next: partition.fetchOffset,
       frame,
     });
+    if (done.pieces.length === 0 && done.failure === null) {
+      // a broker gives the first batch whole, so its length field is damaged, or this is no Kafka
+      const what = `${nameOf(partition.ref)}: the source's ${records.length} bytes at offset ${partition.fetchOffset} hold no whole batch; check the source log with kafka-dump-log.sh`;
+      this.#setBack(partition, what);
+      return;
+    }
+    this.#wentWell(partition);
     if (done.failure !== null) partition.stopAtEnd = done.failure;
     if (done.pieces.length > 0) {
+      if (partition.queue.length === 0) partition.headSince = performance.now();
       partition.fetchOffset = done.next;
       partition.fetchEpoch = done.epoch;
       partition.queue.push(done.pieces);
     }
     if (done.pieces.length > 0 || done.failure !== null) this.#hooks.queued(partition);
+  }
+
+  #wentWell(partition: MirrorPartition): void {
+    partition.fetchFaults = 0;
+    partition.fetchError = null;
   }
 
   #refused(partition: MirrorPartition, code: number): void {
