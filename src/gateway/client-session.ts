@@ -378,6 +378,11 @@ export class ClientSession implements FramedHandlers {
     );
   }
 
+  /** The process ends: an answer that is still due is given up. */
+  abandon(): void {
+    this.#upstream?.end('shutdown', 'an answer did not come before the end');
+  }
+
   #heard(): void {
     if (this.#state !== 'hearing' || this.#upstream?.hasMustHear === true) return;
     this.#state = 'closing';

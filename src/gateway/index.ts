@@ -53,6 +53,8 @@ export interface Gateway {
 }
 
 const BOOTSTRAP = 'bootstrap';
+/** How long a closing gateway waits for answers that must be heard. */
+const HEARD_OUT_MS = 10_000;
 
 /**
  * Binds the bootstrap port and one port for each broker, all or none, and serves.
@@ -158,10 +160,14 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     addresses: { bootstrap, brokers: nodeAddresses },
     async close() {
       await listener.close();
+      const patience = setTimeout(() => {
+        for (const session of sessions) session.abandon();
+      }, HEARD_OUT_MS);
       await new Promise<void>((resolve) => {
         idle = resolve;
         if (sessions.size === 0) resolve();
       });
+      clearTimeout(patience);
     },
     snapshot() {
       const holds: Record<string, number> = {};

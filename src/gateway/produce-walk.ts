@@ -41,17 +41,6 @@ export interface ProduceShape {
 export const PRODUCE_FLEXIBLE_FROM = 9;
 export const PRODUCE_IDS_FROM = 13;
 
-/**
- * Acks of a Produce request, read ahead of everything else: with 0 no answer comes, so the request must not enter
- * the order queue (case P8).
- */
-export function readAcks(frame: Buffer, bodyOffset: number, version: number): number {
-  const reader = new Reader(frame, bodyOffset);
-  if (version >= PRODUCE_FLEXIBLE_FROM) reader.compactNullableString();
-  else reader.nullableString();
-  return reader.int16();
-}
-
 /** @returns the shape, or a text that says what is wrong and where */
 export function walkProduce(frame: Buffer, bodyOffset: number, version: number): ProduceShape | string {
   const flexible = version >= PRODUCE_FLEXIBLE_FROM;

@@ -11,7 +11,7 @@ import {
   ownResponse,
   withoutOwn,
 } from '../produce-split.ts';
-import { type ProduceShape, type ProduceTopic, readAcks, walkProduce } from '../produce-walk.ts';
+import { type ProduceShape, type ProduceTopic, walkProduce } from '../produce-walk.ts';
 import type { ApiRule, CloseReason, RequestSeen, ResponseSeen, Verdict } from '../rule.ts';
 import { splice } from '../splice.ts';
 import { FORWARD, whenLoaded } from './common.ts';
@@ -105,8 +105,6 @@ function closeFor(refusals: readonly Refusal[]): CloseReason {
     detail: `Produce with acks=0: ${refusals[0]?.message ?? 'a topic id is not known'}`,
   };
 }
-
-export { readAcks };
 
 /** NodeEndpoints of a Produce response: found by a walk that decodes nothing. */
 function rewrite({ frame, apiVersion, nodes }: ResponseSeen): Uint8Array[] | null {
