@@ -1,5 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { fetchApi } from '../../protocol/schema/01-fetch.ts';
+import { createTopicsApi } from '../../protocol/schema/19-create-topics.ts';
+import { incrementalAlterConfigsApi } from '../../protocol/schema/44-incremental-alter-configs.ts';
 import { encodeRecord } from '../../src/control/state/codec.ts';
+import { visitCommitted } from '../../src/control/state/committed-records.ts';
 import {
   type CommandOutcome,
   type NewCommand,
@@ -25,7 +29,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
   const open: { store: StateStore; cluster: Cluster }[] = [];
 
   beforeAll(async () => {
-    kafka = await startCluster({ version });
+    kafka = await startCluster({ version, properties: { 'log.cleaner.backoff.ms': 100 } });
   }, START_MS);
   afterAll(async () => {
     await kafka?.destroy();
@@ -52,6 +56,34 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     });
     open.push({ store, cluster });
     return store;
+  }
+
+  async function setSegmentBytes(name: string, bytes: number): Promise<void> {
+    const cluster = connect();
+    const connection = await cluster.anyConnection('test');
+    const configs = [{ name: 'segment.bytes', configOperation: 0, value: String(bytes) }];
+    const resources = [{ resourceType: 2, resourceName: name, configs }];
+    const answer = await connection.call(incrementalAlterConfigsApi, { resources, validateOnly: false });
+    expect(answer.responses[0]?.errorCode).toBe(0);
+    await cluster.close();
+  }
+
+  /** Offset of the first record of a key that partition 0 still holds. */
+  async function firstOffsetOf(wanted: string, name: string): Promise<number> {
+    const cluster = connect();
+    await cluster.refresh([name]);
+    const connection = await cluster.connection(1, 'test');
+    const partitions = [{ partition: 0, fetchOffset: 0, partitionMaxBytes: 1024 * 1024 }];
+    const topics = [{ topic: name, partitions }];
+    const fetch = { maxWaitMs: 0, minBytes: 0, topics, forgottenTopicsData: [] };
+    const answer = await connection.call(fetchApi, fetch, { version: 12 });
+    await cluster.close();
+    const offsets: number[] = [];
+    const bytes = answer.responses[0]?.partitions[0]?.records ?? Buffer.alloc(0);
+    visitCommitted(bytes, 0, [], ({ offset, key }) => {
+      if (String(key) === wanted) offsets.push(offset);
+    });
+    return offsets[0] ?? -1;
   }
 
   async function opened(name: string, options: Parameters<typeof make>[1] = {}): Promise<TopicStateStore> {
@@ -267,6 +299,30 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     });
   });
 
+  test('a compacted log tells the same state', { timeout: TEST_MS }, async () => {
+    const name = newTopic();
+    const first = await opened(name, { partitions: 1 });
+    await setSegmentBytes(name, 1024 * 1024);
+    await first.write([{ put: mirror }, { put: topic }]);
+    await first.write([{ delete: { kind: 'mirror', name: mirror.name } }]);
+    const errorMessage = 'x'.repeat(200_000);
+    for (let n = 0; n < 12; n += 1)
+      await first.write([{ put: { ...partition, persistedEnd: n, errorMessage } }]);
+    const key = keyText(partition);
+    const written = await firstOffsetOf(key, name);
+    expect(written).toBeGreaterThan(0);
+    await until('older values are compacted away', async () => (await firstOffsetOf(key, name)) > written);
+    await first.close(new Map());
+    const second = await opened(name, { partitions: 1 });
+    expect(second.freshness()).toBe('fresh');
+    expect(second.incarnation).toBe(2);
+    expect(second.view.mirrors.size).toBe(0);
+    expect(second.view.topics.get('orders')).toMatchObject(topic);
+    expect(second.view.partitions.get('orders/7')?.persistedEnd).toBe(11);
+    await second.write([{ put: partition }]);
+    expect(second.view.partitions.get('orders/7')).toMatchObject(partition);
+  });
+
   test('50 state partitions open within seconds', { timeout: TEST_MS }, async () => {
     const name = newTopic();
     const times: number[] = [];
@@ -303,7 +359,6 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
       /has 3 partitions and state.partitions is 4/,
     );
 
-    const { createTopicsApi } = await import('../../protocol/schema/19-create-topics.ts');
     const cluster = connect();
     const connection = await cluster.anyConnection('test');
     const plain = newTopic();
