@@ -3,6 +3,7 @@ import { AppendLane, type LaneHooks } from './append-lane.ts';
 import { DataEngine, type DataItem, type Outcomes } from './data-engine.ts';
 import type { EndReader, EndReading } from './end-reader.ts';
 import { LinkFailureError, linkFailure, nameOf, textOf } from './failure.ts';
+import { whyNoLeader } from './leaders.ts';
 import { SILENT_AFTER_MS, isStuck } from './fetch-plan.ts';
 import { type ReadBackVerdict, type ReplyVerdict, judgeIdleEnd } from './judge.ts';
 import { MarkerEngine, type MarkerItem } from './marker-engine.ts';
@@ -40,6 +41,8 @@ export class Appender implements Outcomes {
   readonly #dataEngine: DataEngine;
   readonly #markerEngine: MarkerEngine;
   readonly #laneHooks: LaneHooks;
+  /** `max.message.bytes` that this link asked for, by topic. */
+  readonly #raisedTo = new Map<string, number>();
 
   constructor(options: AppenderOptions) {
     this.#options = options;
@@ -64,10 +67,10 @@ export class Appender implements Outcomes {
     }
     const leader = this.#options.destination.leaderOf(partition.ref.topic, partition.ref.partition);
     if (leader === undefined) {
-      this.#wait(partition, `${nameOf(partition.ref)} has no leader on ${this.#options.destination.name}`);
+      this.#wait(partition, whyNoLeader(this.#options.destination, partition.ref));
     } else if (leader.leaderEpoch !== partition.verifiedEpoch) {
       void this.verifyEnd(partition);
-    } else if (piece.epoch > partition.knownEpoch) {
+    } else if (partition.mustBegin(piece.epoch)) {
       void this.#beginEpoch(partition, piece);
     } else if (piece.kind === 'data') {
       this.#dataLane(leader.nodeId).offer(partition);
@@ -121,6 +124,8 @@ export class Appender implements Outcomes {
         this.#idle(partition);
         return;
       case 'resend':
+        // every broker is asked who leads now: the one that tells metadata may be cut off and not know
+        if (verdict.moved === true) partition.verifiedEpoch = -1;
         this.#wait(partition, verdict.error);
         return;
       case 'refetch':
@@ -131,7 +136,7 @@ export class Appender implements Outcomes {
         return;
       case 'open':
         partition.appendError = verdict.error;
-        void this.#settle(partition, request, true);
+        void this.#settle(partition, request, true, verdict.refusal);
         return;
       case 'failed':
         this.#options.fail(partition, verdict.failure);
@@ -150,8 +155,16 @@ export class Appender implements Outcomes {
     void this.#settle(partition, request, false);
   }
 
-  /** Rule 7 for a request that has no clear outcome; `ended` = its own reply came. */
-  async #settle(partition: MirrorPartition, request: AppendRequest, ended: boolean): Promise<void> {
+  /**
+   * Rule 7 for a request that has no clear outcome; `ended` = its own reply came.
+   * @param refusal what the reply means once the log shows that nothing was appended
+   */
+  async #settle(
+    partition: MirrorPartition,
+    request: AppendRequest,
+    ended: boolean,
+    refusal?: LinkFailure,
+  ): Promise<void> {
     partition.append = { at: 'settling', request };
     const signal = this.#options.signalOf(partition);
     const onWait = (why: string): void => {
@@ -170,6 +183,10 @@ export class Appender implements Outcomes {
         });
         if (partition.closed) return;
         partition.settledBy = settled.by;
+        if (refusal !== undefined && settled.verdict.kind === 'resend') {
+          this.#options.fail(partition, refusal);
+          return;
+        }
         this.#apply(partition, request, settled.verdict, settled.reading);
         return;
       } catch (error) {
@@ -288,9 +305,12 @@ export class Appender implements Outcomes {
       return;
     }
     partition.append = PREPARING;
-    partition.appendError = `raising max.message.bytes of ${topic} to ${bytes}`;
+    // one partition must not take away what another asked for
+    const wanted = Math.max(bytes, this.#raisedTo.get(topic) ?? 0);
+    this.#raisedTo.set(topic, wanted);
+    partition.appendError = `raising max.message.bytes of ${topic} to ${wanted}`;
     try {
-      await raise(topic, bytes);
+      await raise(topic, wanted);
       partition.raisedLimit = true;
       if (!partition.closed) this.#wait(partition, partition.appendError);
     } catch (error) {

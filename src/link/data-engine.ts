@@ -149,7 +149,14 @@ export class DataEngine implements LaneEngine<DataItem[]> {
       const verdict: ReplyVerdict =
         entry === undefined
           ? { kind: 'open', error: 'the reply has no entry for the partition' }
-          : judgeProduceReply(item.ref, request, entry.errorCode, entry.baseOffset, entry.errorMessage);
+          : judgeProduceReply(
+              item.ref,
+              request,
+              entry.errorCode,
+              entry.baseOffset,
+              entry.errorMessage,
+              entry.stamped,
+            );
       this.#outcomes.replied(item.partition, request, verdict);
     }
   }

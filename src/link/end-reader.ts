@@ -5,6 +5,7 @@ import type { BrokerConnection } from '../net/connection.ts';
 import type { Cluster } from '../net/cluster.ts';
 import type { LeaderAndEpoch } from '../net/metadata.ts';
 import { LinkFailureError, linkFailure, nameOf, textOf } from './failure.ts';
+import { whyNoLeader } from './leaders.ts';
 import { backoff, pause } from './pause.ts';
 import type { PartitionRef } from './ports.ts';
 import type { LinkSettings } from './settings.ts';
@@ -93,7 +94,7 @@ export class EndReader {
       throw new LinkFailureError(recreated(ref, this.#cluster.name, topicId, topic.topicId));
     }
     const leader = this.#cluster.leaderOf(ref.topic, ref.partition);
-    if (leader === undefined) throw new Error(`${nameOf(ref)} has no leader on ${this.#cluster.name}`);
+    if (leader === undefined) throw new Error(whyNoLeader(this.#cluster, ref));
     return leader;
   }
 

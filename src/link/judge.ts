@@ -17,14 +17,19 @@ export interface AppendSpan {
 export type ReplyVerdict =
   /** appended where it belongs */
   | { readonly kind: 'done' }
-  /** certainly not appended: send it again after a pause */
-  | { readonly kind: 'resend'; readonly error: string }
+  /** certainly not appended: send it again after a pause; `moved`: another broker leads */
+  | { readonly kind: 'resend'; readonly error: string; readonly moved?: boolean }
   /** the bytes were damaged on the way: fetch them again */
   | { readonly kind: 'refetch'; readonly error: string }
   /** the topic's max.message.bytes is too small for the batch */
   | { readonly kind: 'too-large' }
   /** the request has ended, its outcome is not known: read the log */
-  | { readonly kind: 'open'; readonly error: string }
+  | {
+      readonly kind: 'open';
+      readonly error: string;
+      /** What to fail with when the log shows that nothing was appended: sending it again would not help. */
+      readonly refusal?: LinkFailure;
+    }
   | { readonly kind: 'failed'; readonly failure: LinkFailure };
 
 const REFUSED: ReadonlySet<number> = new Set([
@@ -50,15 +55,17 @@ const UNAUTHORIZED: ReadonlySet<number> = new Set([
   ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 ]);
 
-/** Rule 1 and 4: one partition's entry of a Produce reply. */
+/** Rule 1 and 4: one partition's entry of a Produce reply; `stamped`: the broker set its own time. */
 export function judgeProduceReply(
   ref: PartitionRef,
   span: AppendSpan,
   errorCode: number,
   baseOffset: number,
   detail: string | null = null,
+  stamped = false,
 ): ReplyVerdict {
   if (errorCode === ErrorCode.NONE) {
+    if (stamped) return { kind: 'failed', failure: restamped(ref, span) };
     if (baseOffset === span.from) return { kind: 'done' };
     const length = span.to - span.from;
     return {
@@ -77,24 +84,15 @@ export function judgeProduceReply(
     case ErrorCode.NOT_ENOUGH_REPLICAS:
       return { kind: 'resend', error: said };
     case ErrorCode.NOT_LEADER_OR_FOLLOWER:
-      return baseOffset === -1 ? { kind: 'resend', error: said } : { kind: 'open', error: said };
+      return baseOffset === -1 ? { kind: 'resend', error: said, moved: true } : { kind: 'open', error: said };
     case ErrorCode.CORRUPT_MESSAGE:
       return { kind: 'refetch', error: said };
     case ErrorCode.MESSAGE_TOO_LARGE:
       return { kind: 'too-large' };
     default:
   }
-  if (UNAUTHORIZED.has(errorCode)) {
-    return {
-      kind: 'failed',
-      failure: linkFailure(
-        'authorization',
-        `${nameOf(ref)}: the destination refused offsets ${offsets} with ${said}; grant ${rightFor(errorCode)}`,
-        span.from,
-        true,
-      ),
-    };
-  }
+  if (UNAUTHORIZED.has(errorCode))
+    return { kind: 'failed', failure: unauthorized(ref, span, errorCode, said) };
   if (REFUSED.has(errorCode)) {
     return {
       kind: 'failed',
@@ -110,12 +108,17 @@ export function judgeProduceReply(
 
 /** Rule 2: markers were acknowledged and the end was read behind them on the same connection. */
 export function judgeMarkerReply(
+  ref: PartitionRef,
   span: AppendSpan,
   markerError: number | null,
   endError: number | null,
   end: number,
 ): ReplyVerdict {
   if (markerError === null) return { kind: 'open', error: 'the markers were not acknowledged' };
+  if (UNAUTHORIZED.has(markerError)) {
+    const said = errorName(markerError);
+    return { kind: 'open', error: said, refusal: unauthorized(ref, span, markerError, said) };
+  }
   if (markerError !== ErrorCode.NONE) return { kind: 'open', error: errorName(markerError) };
   if (endError === null) return { kind: 'open', error: 'the end behind the markers was not read' };
   if (endError !== ErrorCode.NONE) return { kind: 'open', error: `end read: ${errorName(endError)}` };
@@ -182,6 +185,23 @@ function misplaced(ref: PartitionRef, span: AppendSpan, what: string, offset: nu
     'foreign-write',
     `${nameOf(ref)}: ${kind} of source offsets ${range(span.from, span.to)} belong at the same destination offsets, but ${what}; something else was written or lost, rebuild the topic`,
     offset,
+  );
+}
+
+function restamped(ref: PartitionRef, span: AppendSpan): LinkFailure {
+  return linkFailure(
+    'refused-by-broker',
+    `${nameOf(ref)}: the destination gave the records of offsets ${range(span.from, span.to)} its own time (LogAppendTime), so they are no longer the source's; set message.timestamp.type=CreateTime on the destination topic and rebuild it`,
+    span.from,
+  );
+}
+
+function unauthorized(ref: PartitionRef, span: AppendSpan, errorCode: number, said: string): LinkFailure {
+  return linkFailure(
+    'authorization',
+    `${nameOf(ref)}: the destination refused offsets ${range(span.from, span.to)} with ${said}; grant ${rightFor(errorCode)}`,
+    span.from,
+    true,
   );
 }
 

@@ -126,6 +126,7 @@ export class MarkerEngine implements LaneEngine<MarkerItem[]> {
         } else {
           const behind = ends?.get(keyOf(ref.topic, ref.partition));
           const verdict = judgeMarkerReply(
+            ref,
             request,
             errors?.get(ref.topic)?.get(ref.partition) ?? null,
             behind?.errorCode ?? null,
@@ -158,7 +159,7 @@ function nextMarkers(partition: MirrorPartition, limit: number): Marker[] {
   const ids = new Set<bigint>();
   for (let i = 0; markers.length < limit; i += 1) {
     const piece = partition.queue.at(i);
-    if (piece === undefined || piece.kind === 'data' || piece.epoch > partition.knownEpoch) return markers;
+    if (piece === undefined || piece.kind === 'data' || partition.mustBegin(piece.epoch)) return markers;
     for (let offset = piece.offset; offset < piece.next && markers.length < limit; offset += 1) {
       const marker = markerAt(piece, offset);
       if (ids.has(marker.producerId)) return markers;

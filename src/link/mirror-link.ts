@@ -24,7 +24,7 @@ export interface MirrorLinkOptions {
 }
 
 export interface RemovedPartition {
-  /** Exact destination end, all of it ours; null when it was never recovered. */
+  /** Exact destination end, all of it ours; null when it was never recovered, or failed. */
   readonly end: number | null;
   /** true: an append has no known outcome, so `end` is not exact and must not be released. */
   readonly inProgress: boolean;
@@ -122,11 +122,13 @@ export class MirrorLink {
     if (partition.phase === 'mirroring') partition.phase = 'stopping';
     const { request } = partition;
     if (request !== null) await waitForIdle(partition, options.silenceMs ?? this.#settings.silenceMs);
-    const unanswered = partition.request;
-    const end = partition.end < 0 ? null : partition.end;
+    // another removal may have given up first
+    const unanswered = partition.request ?? partition.abandoned;
+    // what failed, perhaps only now, holds something that isn't ours or lost something that was
+    const end = partition.end < 0 || partition.failure !== null ? null : partition.end;
     const progress = partition.progress(performance.now());
     this.#drop(member);
-    if (unanswered === null) return { end, inProgress: false, progress };
+    if (unanswered === null || partition.failure !== null) return { end, inProgress: false, progress };
     throw new LinkFailureError(
       linkFailure(
         'refused-by-broker',
@@ -156,9 +158,8 @@ export class MirrorLink {
     const ends = new Map<string, number>();
     await Promise.all(
       [...this.#members].map(async ([key, { partition }]) => {
-        const failed = partition.failure !== null;
         const removed = await this.remove(partition.ref, options).catch(() => null);
-        if (removed?.end !== null && removed?.end !== undefined && !failed) ends.set(key, removed.end);
+        if (removed !== null && removed.end !== null) ends.set(key, removed.end);
       }),
     );
     this.#appender.close();
@@ -203,12 +204,17 @@ export class MirrorLink {
     this.#sourceSide.remove(partition);
     partition.close();
     tellIdle(partition);
-    this.#options.hooks.failed(partition.ref, failure);
+    try {
+      this.#options.hooks.failed(partition.ref, failure);
+    } catch {
+      // the failure stands in the partition's progress; an append lane must not be left waiting over it
+    }
   }
 
   #drop({ partition, abort }: Member): void {
     this.#members.delete(keyOf(partition.ref));
     partition.close();
+    tellIdle(partition);
     abort.abort(new GivenUpError(`${nameOf(partition.ref)} was removed from the link`));
   }
 

@@ -47,6 +47,8 @@ export class MirrorPartition {
 
   phase: LinkProgress['phase'] = 'recovering';
   append: AppendState = IDLE;
+  /** The append whose outcome was open when the partition was closed. */
+  abandoned: AppendRequest | null = null;
   /** Known end of the destination, all of it ours; -1 until recovered. */
   end = -1;
   /** Destination leader epoch in which `end` was last read, -1: none. */
@@ -64,6 +66,7 @@ export class MirrorPartition {
   /** Not fetched before this monotonic time. */
   fetchAfter = 0;
   fetchFaults = 0;
+  damagedFetches = 0;
   /** Monotonic time since which the head of the queue is the head. */
   headSince = 0;
   /**
@@ -121,6 +124,7 @@ export class MirrorPartition {
    */
   close(): void {
     const unanswered = this.append.at === 'sent' ? this.append.request : null;
+    this.abandoned ??= this.request;
     this.append = CLOSED;
     this.phase = 'ended';
     this.fetchRound += 1;
@@ -133,13 +137,17 @@ export class MirrorPartition {
     this.queue.clear();
   }
 
-  /** Source leader epoch that state already knows as begun. */
-  get knownEpoch(): number {
-    return this.#epochs.at(-1)?.epoch ?? -1;
+  /**
+   * Whether state must learn of this source leader epoch before its first append. Of a partition that was never
+   * appended to, any epoch, also -1: no epoch in state means that nobody's append can be on its way.
+   */
+  mustBegin(epoch: number): boolean {
+    const known = this.#epochs.at(-1);
+    return known === undefined || epoch > known.epoch;
   }
 
   epochBegan(start: EpochStart): void {
-    if (start.epoch > this.knownEpoch) this.#epochs.push(start);
+    if (this.mustBegin(start.epoch)) this.#epochs.push(start);
   }
 
   /** Source leader epoch of the batch before `offset`, -1 when not known. */

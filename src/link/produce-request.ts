@@ -84,6 +84,8 @@ export interface ProduceEntry {
   readonly errorCode: number;
   /** -1 when nothing was appended (or nothing is known to be). */
   readonly baseOffset: number;
+  /** The broker replaced the records' times by its own (the topic has LogAppendTime). */
+  readonly stamped: boolean;
   readonly errorMessage: string | null;
 }
 
@@ -103,7 +105,9 @@ export function decodeProduceReply(version: number, frame: Buffer): ProduceEntry
       const partition = reader.int32();
       const errorCode = reader.int16();
       const baseOffset = reader.offset64();
-      reader.skip(16);
+      // -1 unless the broker stamped the batch: its upper half tells
+      const stamped = reader.int32() >= 0;
+      reader.skip(12);
       const faults = reader.compactArrayLength(6, false);
       let fault: string | null = null;
       for (let f = 0; f < faults && reader.ok; f += 1) {
@@ -113,7 +117,7 @@ export function decodeProduceReply(version: number, frame: Buffer): ProduceEntry
       }
       const errorMessage = reader.compactNullableString() ?? fault;
       skipTags(reader);
-      entries.push({ topic, partition, errorCode, baseOffset, errorMessage });
+      entries.push({ topic, partition, errorCode, baseOffset, stamped, errorMessage });
     }
     skipTags(reader);
   }

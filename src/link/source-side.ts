@@ -2,6 +2,7 @@ import { ErrorCode, errorName } from '../../protocol/errors.ts';
 import type { Cluster } from '../net/cluster.ts';
 import { TopicGoneError, askOffset, recreated } from './end-reader.ts';
 import { linkFailure, nameOf, range, textOf } from './failure.ts';
+import { whyNoLeader } from './leaders.ts';
 import { Fetcher, type FetchEntry } from './fetcher.ts';
 import type { Frame, FramePool } from './frame-pool.ts';
 import type { MirrorPartition } from './partition.ts';
@@ -19,6 +20,10 @@ export interface SourceHooks {
 const EARLIEST = -2n;
 const LATEST = -1n;
 const GONE_AFTER_MS = 10_000;
+/** Faults of a partition in a row after which every broker is asked who leads it. */
+const ASK_ALL_AFTER = 3;
+/** New fetches of a batch that can't be read before the source's log counts as damaged. */
+const DAMAGED_TRIES = 3;
 const NO_ABORTED: [] = [];
 
 /**
@@ -106,15 +111,23 @@ export class SourceSide {
       this.#setBack(partition, what);
       return;
     }
-    this.#wentWell(partition);
-    if (done.failure !== null) partition.stopAtEnd = done.failure;
+    const again = done.failure?.code === 'bad-batch' && partition.damagedFetches < DAMAGED_TRIES;
+    if (again) {
+      // damaged on the way, perhaps: what stands before it is good
+      partition.damagedFetches += 1;
+      this.#setBack(partition, done.failure?.message ?? '');
+    } else {
+      this.#wentWell(partition);
+      partition.damagedFetches = 0;
+      partition.stopAtEnd = done.failure;
+    }
     if (done.pieces.length > 0) {
       if (partition.queue.length === 0) partition.headSince = performance.now();
       partition.fetchOffset = done.next;
       partition.fetchEpoch = done.epoch;
       partition.queue.push(done.pieces);
     }
-    if (done.pieces.length > 0 || done.failure !== null) this.#hooks.queued(partition);
+    if (done.pieces.length > 0 || partition.stopAtEnd !== null) this.#hooks.queued(partition);
   }
 
   #wentWell(partition: MirrorPartition): void {
@@ -146,7 +159,7 @@ export class SourceSide {
     try {
       await this.#source.refresh([ref.topic]);
       const leader = this.#source.leaderOf(ref.topic, ref.partition);
-      if (leader === undefined) throw new Error(`${nameOf(ref)} has no leader on ${this.#source.name}`);
+      if (leader === undefined) throw new Error(whyNoLeader(this.#source, ref));
       const timeoutMs = this.#settings.readBackTimeoutMs;
       const connection = await this.#source.connection(leader.nodeId, 'readback', {
         connectTimeoutMs: timeoutMs,
@@ -197,7 +210,12 @@ export class SourceSide {
     this.#lost.clear();
     let why: string | null = null;
     try {
-      await this.#source.refresh([...new Set(lost.map((partition) => partition.ref.topic))]);
+      const topics = [...new Set(lost.map((partition) => partition.ref.topic))];
+      await this.#source.refresh(topics);
+      // the one broker that was asked may be cut off and not know who leads now
+      if (lost.some((partition) => partition.fetchFaults >= ASK_ALL_AFTER)) {
+        await this.#source.leaderEpochFromAll(topics, this.#settings.readBackTimeoutMs);
+      }
     } catch (error) {
       why = textOf(error);
     }
@@ -233,7 +251,7 @@ export class SourceSide {
     const leader = this.#source.leaderOf(ref.topic, ref.partition);
     const known = this.#routes.get(partition) ?? null;
     if (leader === undefined) {
-      partition.fetchError = `${nameOf(ref)} has no leader on ${this.#source.name}`;
+      partition.fetchError = whyNoLeader(this.#source, ref);
       known?.remove(partition);
       this.#routes.set(partition, null);
       this.#lost.add(partition);

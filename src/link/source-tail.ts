@@ -2,6 +2,7 @@ import { ErrorCode } from '../../protocol/errors.ts';
 import type { Cluster } from '../net/cluster.ts';
 import { TopicGoneError, askOffset, recreated } from './end-reader.ts';
 import { LinkFailureError, nameOf } from './failure.ts';
+import { whyNoLeader } from './leaders.ts';
 import { FetchRefusedError, READ_COMMITTED, fetchOnce } from './one-fetch.ts';
 import type { Piece } from './pieces.ts';
 import type { PartitionRef } from './ports.ts';
@@ -70,7 +71,7 @@ export class SourceTail {
       throw new LinkFailureError(recreated(ref, this.#source.name, this.#topicId, topic.topicId));
     }
     const leader = this.#source.leaderOf(ref.topic, ref.partition);
-    if (leader === undefined) throw new Error(`${nameOf(ref)} has no leader on ${this.#source.name}`);
+    if (leader === undefined) throw new Error(whyNoLeader(this.#source, ref));
     const timeoutMs = this.#settings.readBackTimeoutMs;
     try {
       const chunk = await fetchOnce(this.#source, {

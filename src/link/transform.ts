@@ -23,6 +23,7 @@ import {
   mapProducerId,
   mapProducerIdInPlace,
 } from '../../protocol/records/ids.ts';
+import { isCrcValid } from '../../protocol/records/records.ts';
 import { lengthFault } from '../../protocol/records/walk.ts';
 import { linkFailure, nameOf, range, textOf } from './failure.ts';
 import type { Frame } from './frame-pool.ts';
@@ -138,6 +139,8 @@ export function transform(ref: PartitionRef, chunk: SourceChunk): Transformed {
         if (failure !== null) return stop(failure);
       }
     } else if (aborts !== null && isTransactional(records, at) && aborts.has(producerId(records, at))) {
+      // its bytes go nowhere, so nobody behind us would see that it was the id that was damaged
+      if (!isCrcValid(records, at)) return stop(badBatch(ref, base, 'its CRC is wrong'));
       addInert(pieces, next, last + 1, batchEpoch);
     } else {
       if (base < next) {

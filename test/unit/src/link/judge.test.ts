@@ -62,7 +62,7 @@ describe('a WriteTxnMarkers reply with the end read behind it', () => {
     ['an unknown error', ErrorCode.UNKNOWN_SERVER_ERROR, 0, 100, 'open'],
     ['a reply without our partition', null, 0, 104, 'open'],
   ])('%s', (_, markerError, endError, end, kind) => {
-    expect(judgeMarkerReply(markers, markerError, endError, end).kind).toBe(kind);
+    expect(judgeMarkerReply(ref, markers, markerError, endError, end).kind).toBe(kind);
   });
 });
 

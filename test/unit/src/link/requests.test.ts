@@ -66,6 +66,7 @@ describe('replies', () => {
     index: fc.nat(1000),
     errorCode: fc.constantFrom(0, 6, 87),
     baseOffset: fc.integer({ min: -1, max: 2 ** 40 }),
+    logAppendTimeMs: fc.constantFrom(-1n, 0n, 1_700_000_000_000n),
     recordErrors: fc.array(
       fc.record({ batchIndex: fc.nat(9), batchIndexErrorMessage: fc.option(fc.string()) }),
       { maxLength: 2 },
@@ -98,6 +99,7 @@ describe('replies', () => {
               partition: one.index,
               errorCode: one.errorCode,
               baseOffset: one.baseOffset,
+              stamped: one.logAppendTimeMs >= 0n,
               errorMessage:
                 one.errorMessage ??
                 one.recordErrors.findLast((fault) => fault.batchIndexErrorMessage !== null)
