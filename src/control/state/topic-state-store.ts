@@ -7,9 +7,10 @@ import { encodeRecord } from './codec.ts';
 import { CommandLoop } from './command-loop.ts';
 import { CommandClient } from './command-client.ts';
 import { COMMAND_LANE } from './command-producer.ts';
-import { keyOfChange, keyOfRecord, keyText, placementOf, statePartitionOf } from './keys.ts';
+import { keyText, statePartitionOf } from './keys.ts';
 import { LEASE_MS, Lease } from './lease.ts';
 import { OwnerWriters } from './owner-writers.ts';
+import { PlacedEntries, endsByHome } from './placed-entries.ts';
 import { StateClosed, pause } from './retry.ts';
 import { FETCH_LANE, StateReader } from './state-reader.ts';
 import { type StateTopicSettings, ensureStateTopic } from './state-topic.ts';
@@ -283,13 +284,7 @@ export class TopicStateStore implements StateStore {
   }
 
   #release(released: ReadonlyMap<string, number>): Promise<void> {
-    const { partitions } = this.#options.settings;
-    const ends: Record<string, number>[] = Array.from({ length: partitions }, () => ({}));
-    for (const [name, end] of released) {
-      const slash = name.lastIndexOf('/');
-      const home = statePartitionOf(name.slice(0, slash), Number(name.slice(slash + 1)), partitions);
-      (ends[home] as Record<string, number>)[name] = end;
-    }
+    const ends = endsByHome(released, this.#options.settings.partitions);
     return this.#writeOwners((partition) => ({ released: true, ends: ends[partition] ?? {} }));
   }
 
@@ -324,24 +319,11 @@ export class TopicStateStore implements StateStore {
     if (writers === null || this.#reader === null) {
       throw new StateClosed('this instance reads the state and does not own it');
     }
-    const { partitions } = this.#options.settings;
-    const byPartition = new Map<number, { key: string; value: Uint8Array | null }[]>();
-    const add = (home: number, key: string, value: Uint8Array | null): void => {
-      const entries = byPartition.get(home);
-      if (entries === undefined) byPartition.set(home, [{ key, value }]);
-      else entries.push({ key, value });
-    };
-    for (const change of changes) {
-      const key = keyOfChange(change);
-      const value = 'put' in change ? encodeRecord(change.put, this.#incarnation) : null;
-      add(placementOf(key, partitions), keyText(key), value);
-    }
-    for (const record of records) {
-      const key = keyOfRecord(record);
-      add(placementOf(key, partitions), keyText(key), encodeRecord(record, this.#incarnation));
-    }
-    for (const key of tombstones) add(0, key, null);
-    const positions = await writers.commit(byPartition);
+    const placed = new PlacedEntries(this.#options.settings.partitions, this.#incarnation);
+    for (const change of changes) placed.change(change);
+    for (const record of records) placed.record(record);
+    for (const key of tombstones) placed.tombstone(key);
+    const positions = await writers.commit(placed.byPartition);
     const reader = this.#reader;
     await Promise.all(positions.map(({ partition, lastOffset }) => reader.hasRead(partition, lastOffset)));
   }
