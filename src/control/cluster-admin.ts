@@ -11,12 +11,12 @@ import {
   type TopicDescription,
 } from './ports.ts';
 import { rightsAdvice } from './rights-advice.ts';
-import { alterTopicConfigs, bootstrapOf, createTopic } from './topic-changes.ts';
+import { alterTopicConfigs, createTopic } from './topic-changes.ts';
 import type { ConfigChange, ConfigEntry } from './topic-settings.ts';
 
 /**
- * Admin work at one cluster. Questions go over the connections that the link uses, with our own codecs; only what
- * changes something goes through `@platformatic/kafka` (topic-changes.ts), which is loaded for that moment.
+ * Admin work at one cluster, over lanes of the client that everything else uses. What changes something is in
+ * topic-changes.ts.
  */
 export class KafkaClusterAdmin implements ClusterAdmin {
   readonly #cluster: Cluster;
@@ -30,7 +30,9 @@ export class KafkaClusterAdmin implements ClusterAdmin {
   }
 
   get bootstrap(): string {
-    return bootstrapOf(this.#cluster).join(',');
+    return this.#cluster.bootstrap
+      .map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`)
+      .join(',');
   }
 
   async clusterId(): Promise<string> {

@@ -80,12 +80,7 @@ export class KafkaSurroundings implements Surroundings {
             signal: this.#abort.signal,
           });
         } catch (error) {
-          return {
-            kind: 'unverified',
-            from,
-            to,
-            why: error instanceof Error ? error.message : String(error),
-          };
+          return verdictOf(error, from, to);
         }
       },
       mirroredTopics: () => readForeignState(cluster, stateTopic),
