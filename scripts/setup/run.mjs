@@ -26,6 +26,13 @@ export function which(name, path = process.env.PATH ?? '') {
   return undefined;
 }
 
+const running = new Set();
+
+// A set-up that is ended takes its npm or Maven with it: the next one must not meet them at the same files.
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /**
  * Runs a command to its end, without standard input, and gives back what it printed. A tick every ten seconds shows
  * that it lives. Throws SetupError with the last lines of its output when it fails.
@@ -37,6 +44,7 @@ export function run(command, args, { cwd, env, quiet = false } = {}) {
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+    running.add(child);
     let stdout = '';
     let all = '';
     child.stdout.on('data', (chunk) => {
@@ -52,6 +60,7 @@ export function run(command, args, { cwd, env, quiet = false } = {}) {
     }, 10_000);
     const give = (error) => {
       clearInterval(tick);
+      running.delete(child);
       if (error === undefined) resolve({ stdout, all });
       else reject(new SetupError(error));
     };
