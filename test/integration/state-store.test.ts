@@ -297,6 +297,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
       errorCode: 7,
       errorMessage: expect.stringMatching(/^EXPIRED/),
     });
+    await until('the first knows that it need not finish', () => first.fenced);
   });
 
   test('a compacted log tells the same state', { timeout: TEST_MS }, async () => {
