@@ -3,7 +3,7 @@ import { AppendLane, type LaneHooks } from './append-lane.ts';
 import { DataEngine, type DataItem, type Outcomes } from './data-engine.ts';
 import type { EndReader, EndReading } from './end-reader.ts';
 import { LinkFailureError, linkFailure, nameOf, textOf } from './failure.ts';
-import { whyNoLeader } from './leaders.ts';
+import { whyNoLeader } from './topic-identity.ts';
 import { SILENT_AFTER_MS, isStuck } from './fetch-plan.ts';
 import { type ReadBackVerdict, type ReplyVerdict, judgeIdleEnd } from './judge.ts';
 import { MarkerEngine, type MarkerItem } from './marker-engine.ts';
@@ -47,8 +47,8 @@ export class Appender implements Outcomes {
   constructor(options: AppenderOptions) {
     this.#options = options;
     const { destination, settings, mirror, hooks } = options;
-    this.#dataEngine = new DataEngine(destination, settings, `isthmus-${mirror}`, this);
-    this.#markerEngine = new MarkerEngine(destination, settings, this);
+    this.#dataEngine = new DataEngine(destination, settings, mirror, this);
+    this.#markerEngine = new MarkerEngine(destination, settings, mirror, this);
     this.#laneHooks = {
       mayAppend: () => hooks.mayAppend(),
       unreachable: (partitions, why) => {

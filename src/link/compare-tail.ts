@@ -4,12 +4,13 @@ import type { Cluster } from '../net/cluster.ts';
 import { EndReader } from './end-reader.ts';
 import { LinkFailureError, linkFailure, nameOf, range, textOf } from './failure.ts';
 import { DivergedError, READ_UNCOMMITTED, fetchOnce } from './one-fetch.ts';
-import { GivenUpError, backoff, pause } from './pause.ts';
+import { type Away, GivenUpError, backoff, pause } from './pause.ts';
 import type { Piece } from './pieces.ts';
 import type { PartitionRef } from './ports.ts';
 import { type LinkSettings, defaultLinkSettings } from './settings.ts';
 import { SourceGoneBeforeError, SourceTail } from './source-tail.ts';
 import { TailMatcher } from './tail-matcher.ts';
+import { GONE_AFTER_MS, TopicGoneError } from './topic-identity.ts';
 
 export type TailComparison =
   | { readonly kind: 'equal' }
@@ -33,6 +34,8 @@ export interface CompareOptions {
   readonly signal?: AbortSignal | undefined;
   readonly onWait?: (why: string) => void;
   readonly onMatched?: (piece: Piece) => void;
+  /** Run around each wait for the source, during which no answer is held. */
+  readonly away?: Away;
   readonly settings?: LinkSettings;
 }
 
@@ -80,6 +83,8 @@ class Comparison {
   readonly #deadline: number | null;
   readonly #tail: SourceTail;
   readonly #matcher: TailMatcher;
+  readonly #sourceEnds: EndReader;
+  #stored: Buffer | null = null;
 
   constructor(
     options: CompareOptions,
@@ -93,6 +98,7 @@ class Comparison {
     this.#signal = signal;
     this.#deadline = deadline;
     this.#ends = new EndReader(options.destination, settings);
+    this.#sourceEnds = new EndReader(options.source, settings);
     this.#tail = new SourceTail(options.source, settings, {
       ref: options.ref,
       topicId: options.sourceTopicId,
@@ -110,13 +116,12 @@ class Comparison {
   async run(): Promise<Extract<TailComparison, { kind: 'differs' }> | null> {
     const { to, ref } = this.#options;
     const matcher = this.#matcher;
-    let stored: Buffer | null = null;
-    let storedTo = matcher.matchedTo;
     while (matcher.matchedTo < to) {
       if (this.#tail.pieceAt(matcher.matchedTo) === undefined) await this.#readSource();
-      if (stored === null || matcher.matchedTo >= storedTo) {
+      let stored = this.#stored;
+      if (stored === null || matcher.matchedTo >= endOf(stored)) {
         stored = await this.#retrying(() => this.#readStored(matcher.matchedTo));
-        storedTo = endOf(stored);
+        this.#stored = stored;
       }
       matcher.compare(stored, to, (offset) => this.#tail.pieceAt(offset));
       const { difference } = matcher;
@@ -141,14 +146,25 @@ class Comparison {
 
   async #readSource(): Promise<void> {
     for (let faults = 0; ; faults += 1) {
-      const more = await this.#retrying(() => this.#tail.more());
+      const more = await this.#retrying(() => this.#tail.more(), true);
       if (more) return;
       if (faults === 0) await this.#refuseForeign();
+      // a new leader's stable offset may lag for a moment
+      if (faults >= 2 && this.#deadline === null) await this.#refuseShorterSource();
       const { ref, to, onWait } = this.#options;
       const why = `${nameOf(ref)}: the source has decided up to ${this.#tail.lastStableOffset}, the destination ends at ${to}`;
       onWait?.(why);
-      await this.#pause(faults, why);
+      await this.#pauseForSource(faults, why);
     }
+  }
+
+  /** What the source's leader doesn't have it never will have again: waiting would be for ever. */
+  async #refuseShorterSource(): Promise<void> {
+    const { ref, to, sourceTopicId, source } = this.#options;
+    const end = await this.#retrying(() => this.#sourceEnds.logEnd(ref, sourceTopicId), true);
+    if (end >= to) return;
+    const message = `${nameOf(ref)}: the log on ${source.name} ends at ${end}, but the destination holds ${range(end, to)} behind that: the source lost its tail (unclean election, restored log), or something else wrote to the mirror; rebuild the topic`;
+    throw new LinkFailureError(linkFailure('diverged', message, end));
   }
 
   /** A batch with a local producer's id was never ours: no need to wait for what the source will say. */
@@ -184,8 +200,9 @@ class Comparison {
     return records;
   }
 
-  /** Passing errors are waited out; what is final goes through. */
-  async #retrying<T>(task: () => Promise<T>): Promise<T> {
+  /** Passing errors are waited out; what is final goes through. `ofSource`: nothing read is needed meanwhile. */
+  async #retrying<T>(task: () => Promise<T>, ofSource = false): Promise<T> {
+    let goneSince: number | null = null;
     for (let faults = 0; ; faults += 1) {
       try {
         return await this.#inTime(task());
@@ -197,8 +214,16 @@ class Comparison {
           error instanceof OutOfTimeError ||
           error instanceof SourceGoneBeforeError;
         if (final) throw error;
+        if (error instanceof TopicGoneError) {
+          goneSince ??= performance.now();
+          const gone = performance.now() - goneSince > GONE_AFTER_MS;
+          if (gone) throw error.asFailure(ofSource ? 'source-topic-gone' : 'topic-recreated');
+        } else {
+          goneSince = null;
+        }
         this.#options.onWait?.(textOf(error));
-        await this.#pause(faults, textOf(error));
+        if (ofSource) await this.#pauseForSource(faults, textOf(error));
+        else await this.#pause(faults, textOf(error));
       }
     }
   }
@@ -219,6 +244,15 @@ class Comparison {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** What was read has been compared up to here: others may use its place. */
+  async #pauseForSource(faults: number, why: string): Promise<void> {
+    const { away } = this.#options;
+    if (away === undefined) return this.#pause(faults, why);
+    this.#stored = null;
+    this.#tail.forget();
+    return away(() => this.#pause(faults, why));
   }
 
   async #pause(faults: number, why: string): Promise<void> {

@@ -36,17 +36,19 @@ const ENTRY_OVERHEAD = 300;
 
 /** Data batches by Produce, acks=all: one batch of each partition a request, as stock brokers demand. */
 export class DataEngine implements LaneEngine<DataItem[]> {
-  readonly name = 'append';
+  /** Lanes carry the mirror's name: several links may share a cluster object. */
+  readonly name: string;
   readonly #cluster: Cluster;
   readonly #settings: LinkSettings;
   readonly #transactionalId: string;
   readonly #outcomes: Outcomes;
   readonly #encoders = new Map<number, ProduceEncoder>();
 
-  constructor(cluster: Cluster, settings: LinkSettings, transactionalId: string, outcomes: Outcomes) {
+  constructor(cluster: Cluster, settings: LinkSettings, mirror: string, outcomes: Outcomes) {
+    this.name = `append:${mirror}`;
     this.#cluster = cluster;
     this.#settings = settings;
-    this.#transactionalId = transactionalId;
+    this.#transactionalId = `isthmus-${mirror}`;
     this.#outcomes = outcomes;
   }
 

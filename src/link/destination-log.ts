@@ -175,7 +175,7 @@ export class DestinationLog {
       return { kind: 'not-sent', error: 0, why: 'this instance may not append' };
     let connection: BrokerConnection;
     try {
-      connection = await this.#cluster.connection(nodeId, 'markers');
+      connection = await this.#cluster.connection(nodeId, 'barrier');
     } catch (error) {
       return { kind: 'not-sent', error: 0, why: textOf(error) };
     }

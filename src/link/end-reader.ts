@@ -1,11 +1,11 @@
-import { ErrorCode, errorName } from '../../protocol/errors.ts';
+import { errorName } from '../../protocol/errors.ts';
 import { listOffsetsApi } from '../../protocol/schema/02-list-offsets.ts';
 import { offsetForLeaderEpochApi } from '../../protocol/schema/23-offset-for-leader-epoch.ts';
 import type { BrokerConnection } from '../net/connection.ts';
 import type { Cluster } from '../net/cluster.ts';
 import type { LeaderAndEpoch } from '../net/metadata.ts';
-import { LinkFailureError, linkFailure, nameOf, textOf } from './failure.ts';
-import { whyNoLeader } from './leaders.ts';
+import { LinkFailureError, nameOf, textOf } from './failure.ts';
+import { GONE_AFTER_MS, TopicGoneError, knownTopic, whyNoLeader } from './topic-identity.ts';
 import { backoff, pause } from './pause.ts';
 import type { PartitionRef } from './ports.ts';
 import type { LinkSettings } from './settings.ts';
@@ -29,7 +29,6 @@ export interface ReadEndOptions {
 
 const LATEST = -1n;
 const EARLIEST = -2n;
-const GONE_AFTER_MS = 10_000;
 const LANE = 'readback';
 
 /**
@@ -86,16 +85,26 @@ export class EndReader {
    */
   async leader(ref: PartitionRef, topicId: string | undefined): Promise<LeaderAndEpoch> {
     await this.#sweep(ref.topic);
-    const topic = this.#cluster.topic(ref.topic);
-    if (topic === undefined || topic.errorCode === ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) {
-      throw new TopicGoneError(ref, this.#cluster.name);
-    }
-    if (topicId !== undefined && topic.topicId !== topicId && topic.errorCode === 0) {
-      throw new LinkFailureError(recreated(ref, this.#cluster.name, topicId, topic.topicId));
-    }
+    knownTopic(this.#cluster, ref, topicId);
     const leader = this.#cluster.leaderOf(ref.topic, ref.partition);
     if (leader === undefined) throw new Error(whyNoLeader(this.#cluster, ref));
     return leader;
+  }
+
+  /**
+   * Where the leader's log ends, replicated or not: nothing that was ever committed lies above it.
+   * @throws as `leader`; Error when it can't be read now
+   */
+  async logEnd(ref: PartitionRef, topicId: string | undefined): Promise<number> {
+    const timeoutMs = this.#settings.readBackTimeoutMs;
+    const { nodeId, leaderEpoch } = await this.leader(ref, topicId);
+    const connection = await this.#cluster.connection(nodeId, LANE, { connectTimeoutMs: timeoutMs });
+    const end = await askEnd(connection, ref, leaderEpoch, timeoutMs).catch((error: unknown) => {
+      this.#cluster.dropLane(nodeId, LANE, 'read-back not answered');
+      throw error;
+    });
+    if (typeof end === 'string') throw new Error(end);
+    return end;
   }
 
   #sweep(topic: string): Promise<void> {
@@ -142,30 +151,6 @@ export class EndReader {
   }
 }
 
-/** A topic that the cluster doesn't know, perhaps only not yet. */
-export class TopicGoneError extends Error {
-  override readonly name = 'TopicGoneError';
-  readonly #ref: PartitionRef;
-
-  constructor(ref: PartitionRef, cluster: string) {
-    super(`${cluster} does not know topic ${ref.topic}`);
-    this.#ref = ref;
-  }
-
-  asFailure(): LinkFailureError {
-    const message = `${nameOf(this.#ref)}: ${this.message} any more; it was deleted there, data on the other side is kept`;
-    return new LinkFailureError(linkFailure('topic-recreated', message, null));
-  }
-}
-
-export function recreated(ref: PartitionRef, cluster: string, expected: string, found: string) {
-  return linkFailure(
-    'topic-recreated',
-    `${nameOf(ref)}: topic ${ref.topic} on ${cluster} has id ${found}, but the mirror was made for id ${expected}: it was deleted and created again; stop the mirror, or rebuild the topic`,
-    null,
-  );
-}
-
 /** Log end offset by OffsetForLeaderEpoch, or why not. */
 async function askEnd(
   connection: BrokerConnection,
@@ -190,6 +175,9 @@ async function askEnd(
   if (entry === undefined) return `${connection.peer} did not answer for ${nameOf(ref)}`;
   if (entry.errorCode !== 0) return `${nameOf(ref)}: end not readable: ${errorName(entry.errorCode)}`;
   if (entry.endOffset < 0) return `${nameOf(ref)}: ${connection.peer} knows no end for leader epoch ${epoch}`;
+  if (entry.leaderEpoch !== epoch) {
+    return `${nameOf(ref)}: ${connection.peer} tells where leader epoch ${entry.leaderEpoch} ended, not ${epoch}`;
+  }
   return entry.endOffset;
 }
 

@@ -14,6 +14,7 @@ export interface EndWatchHooks {
 interface Watched {
   readonly partition: MirrorPartition;
   readonly turn: number;
+  readonly epoch: number;
 }
 
 const LANE = 'watch';
@@ -53,7 +54,7 @@ export class EndWatch {
         continue;
       }
       if (this.#asking.has(leader.nodeId)) continue;
-      const watched = { partition, turn: partition.turn };
+      const watched = { partition, turn: partition.turn, epoch: partition.verifiedEpoch };
       const list = byBroker.get(leader.nodeId);
       if (list === undefined) byBroker.set(leader.nodeId, [watched]);
       else list.push(watched);
@@ -73,10 +74,10 @@ export class EndWatch {
           replicaId: -1,
           topics: [...byTopic].map(([topic, ofTopic]) => ({
             topic,
-            partitions: ofTopic.map(({ partition }) => ({
+            partitions: ofTopic.map(({ partition, epoch }) => ({
               partition: partition.ref.partition,
-              currentLeaderEpoch: partition.verifiedEpoch,
-              leaderEpoch: partition.verifiedEpoch,
+              currentLeaderEpoch: epoch,
+              leaderEpoch: epoch,
             })),
           })),
         },
@@ -89,7 +90,8 @@ export class EndWatch {
           const one = ofTopic.find(({ partition }) => partition.ref.partition === entry.partition);
           if (one === undefined) continue;
           if (LEADER_MOVED.has(entry.errorCode)) stale.add(topic.topic);
-          else if (entry.errorCode === ErrorCode.NONE) this.#judge(one, entry.endOffset);
+          else if (entry.errorCode !== ErrorCode.NONE || entry.leaderEpoch !== one.epoch) continue;
+          else this.#judge(one, entry.endOffset);
         }
       }
       if (stale.size > 0) this.#hooks.stale([...stale]);

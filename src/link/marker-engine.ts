@@ -28,6 +28,7 @@ export interface MarkerItem extends MarkerGroup {
 
 interface EndBehind {
   readonly errorCode: number;
+  readonly leaderEpoch: number;
   readonly end: number;
 }
 
@@ -36,13 +37,14 @@ interface EndBehind {
  * behind on the same connection, which the broker answers after it (DESIGN 5.5 rule 2).
  */
 export class MarkerEngine implements LaneEngine<MarkerItem[]> {
-  readonly name = 'markers';
+  readonly name: string;
   readonly #cluster: Cluster;
   readonly #settings: LinkSettings;
   readonly #outcomes: Outcomes;
   readonly #encoders = new Map<number, MarkerEncoder>();
 
-  constructor(cluster: Cluster, settings: LinkSettings, outcomes: Outcomes) {
+  constructor(cluster: Cluster, settings: LinkSettings, mirror: string, outcomes: Outcomes) {
+    this.name = `markers:${mirror}`;
     this.#cluster = cluster;
     this.#settings = settings;
     this.#outcomes = outcomes;
@@ -130,7 +132,8 @@ export class MarkerEngine implements LaneEngine<MarkerItem[]> {
             request,
             errors?.get(ref.topic)?.get(ref.partition) ?? null,
             behind?.errorCode ?? null,
-            behind?.end ?? -1,
+            // where an older epoch ended is not the end of the log
+            behind?.leaderEpoch === item.epoch ? behind.end : -1,
           );
           const said = verdict.kind === 'open' && ends === null ? { ...verdict, error: why } : verdict;
           this.#outcomes.replied(partition, request, said);
@@ -142,8 +145,8 @@ export class MarkerEngine implements LaneEngine<MarkerItem[]> {
       (answer) => {
         const ends = new Map<string, EndBehind>();
         for (const topic of answer.topics) {
-          for (const { partition, errorCode, endOffset } of topic.partitions) {
-            ends.set(keyOf(topic.topic, partition), { errorCode, end: endOffset });
+          for (const { partition, errorCode, leaderEpoch, endOffset } of topic.partitions) {
+            ends.set(keyOf(topic.topic, partition), { errorCode, leaderEpoch, end: endOffset });
           }
         }
         conclude(ends, '');

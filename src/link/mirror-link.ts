@@ -78,7 +78,7 @@ export class MirrorLink {
       fail: (partition, failure) => this.#fail(partition, failure),
       wantsMore: (partition) => this.#sourceSide.nudge(partition),
     });
-    this.#sourceSide = new SourceSide(source, settings, this.#pool, {
+    this.#sourceSide = new SourceSide(source, mirror, settings, this.#pool, {
       queued: (partition) => this.#appender.kick(partition),
     });
     this.#watch = new EndWatch(destination, settings, {

@@ -28,6 +28,8 @@ export function backoff(first: number, longest: number, faults: number): number 
   return plain * (0.8 + Math.random() * 0.4);
 }
 
+export type Away = <T>(wait: () => Promise<T>) => Promise<T>;
+
 /** Runs at most `width` tasks at a time, in the order of asking. */
 export class Limiter {
   readonly #width: number;
@@ -38,15 +40,31 @@ export class Limiter {
     this.#width = width;
   }
 
-  async run<T>(task: () => Promise<T>): Promise<T> {
+  /** `away` gives the place to another for as long as a wait lasts. */
+  async run<T>(task: (away: Away) => Promise<T>): Promise<T> {
+    await this.#enter();
+    try {
+      return await task(async (wait) => {
+        this.#leave();
+        try {
+          return await wait();
+        } finally {
+          await this.#enter();
+        }
+      });
+    } finally {
+      this.#leave();
+    }
+  }
+
+  async #enter(): Promise<void> {
     if (this.#running >= this.#width) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#running += 1;
-    try {
-      return await task();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#running -= 1;
-      else next();
-    }
+  }
+
+  #leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#running -= 1;
+    else next();
   }
 }

@@ -1,5 +1,5 @@
 import type { Cluster } from '../net/cluster.ts';
-import { compareTail } from './compare-tail.ts';
+import { type CompareOptions, compareTail } from './compare-tail.ts';
 import type { EndReader, EndReading } from './end-reader.ts';
 import { LinkFailureError, linkFailure } from './failure.ts';
 import type { MirrorPartition } from './partition.ts';
@@ -42,7 +42,10 @@ export async function recover(
   }
   if (reading.end > resume.persistedEnd) {
     const { end } = reading;
-    await parts.limiter.run(() => compareBehind(partition, parts, resume.persistedEnd, end, signal, onWait));
+    onWait('the tail at the destination waits for its turn to be compared with the source');
+    await parts.limiter.run((away) =>
+      compareBehind(partition, parts, resume.persistedEnd, end, { signal, onWait, away }),
+    );
   }
   partition.end = reading.end;
   partition.verifiedEpoch = reading.leaderEpoch;
@@ -56,8 +59,7 @@ async function compareBehind(
   parts: RecoveryParts,
   from: number,
   to: number,
-  signal: AbortSignal,
-  onWait: (why: string) => void,
+  waiting: Pick<CompareOptions, 'signal' | 'onWait' | 'away'>,
 ): Promise<void> {
   const { ref, resume } = partition;
   const compared = await compareTail({
@@ -70,8 +72,7 @@ async function compareBehind(
     sourceTopicId: resume.sourceTopicId,
     destinationTopicId: resume.destinationTopicId,
     epochBefore: (offset) => partition.epochBefore(offset),
-    signal,
-    onWait,
+    ...waiting,
     onMatched: (piece) => partition.foundStored(piece),
   });
   switch (compared.kind) {

@@ -138,6 +138,9 @@ export class Settler {
       const now = performance.now();
       if (moved) {
         // the first round behind a move is the one that counts
+        onWait(
+          `the end of the destination still moves (${reading.end}): an older request, or someone else, is writing`,
+        );
         stillSince = null;
         continue;
       }

@@ -1,8 +1,7 @@
 import { ErrorCode, errorName } from '../../protocol/errors.ts';
 import type { Cluster } from '../net/cluster.ts';
-import { TopicGoneError, askOffset, recreated } from './end-reader.ts';
+import { askOffset } from './end-reader.ts';
 import { linkFailure, nameOf, range, textOf } from './failure.ts';
-import { whyNoLeader } from './leaders.ts';
 import { Fetcher, type FetchEntry } from './fetcher.ts';
 import type { Frame, FramePool } from './frame-pool.ts';
 import type { MirrorPartition } from './partition.ts';
@@ -10,6 +9,7 @@ import { backoff } from './pause.ts';
 import type { LinkFailure } from './ports.ts';
 import { RateLimit } from './rate-limit.ts';
 import type { LinkSettings } from './settings.ts';
+import { GONE_AFTER_MS, TopicGoneError, knownTopic, recreated, whyNoLeader } from './topic-identity.ts';
 import { transform } from './transform.ts';
 
 export interface SourceHooks {
@@ -19,7 +19,6 @@ export interface SourceHooks {
 
 const EARLIEST = -2n;
 const LATEST = -1n;
-const GONE_AFTER_MS = 10_000;
 /** Faults of a partition in a row after which every broker is asked who leads it. */
 const ASK_ALL_AFTER = 3;
 /** New fetches of a batch that can't be read before the source's log counts as damaged. */
@@ -32,6 +31,7 @@ const NO_ABORTED: [] = [];
  */
 export class SourceSide {
   readonly #source: Cluster;
+  readonly #mirror: string;
   readonly #settings: LinkSettings;
   readonly #pool: FramePool;
   readonly #rate: RateLimit;
@@ -44,8 +44,9 @@ export class SourceSide {
   #faults = 0;
   #closed = false;
 
-  constructor(source: Cluster, settings: LinkSettings, pool: FramePool, hooks: SourceHooks) {
+  constructor(source: Cluster, mirror: string, settings: LinkSettings, pool: FramePool, hooks: SourceHooks) {
     this.#source = source;
+    this.#mirror = mirror;
     this.#settings = settings;
     this.#pool = pool;
     this.#rate = new RateLimit(settings.maxBytesPerSecond);
@@ -212,8 +213,8 @@ export class SourceSide {
     try {
       const topics = [...new Set(lost.map((partition) => partition.ref.topic))];
       await this.#source.refresh(topics);
-      // the one broker that was asked may be cut off and not know who leads now
-      if (lost.some((partition) => partition.fetchFaults >= ASK_ALL_AFTER)) {
+      // the one broker that was asked may be cut off: since before the leader moved, or before the topic was made
+      if (lost.some((partition) => partition.fetchFaults >= ASK_ALL_AFTER || !this.#isKnown(partition))) {
         await this.#source.leaderEpochFromAll(topics, this.#settings.readBackTimeoutMs);
       }
     } catch (error) {
@@ -233,6 +234,14 @@ export class SourceSide {
     }
     if (this.#lost.size > 0) {
       this.#refreshSoon(backoff(this.#settings.backoffMs, this.#settings.maxBackoffMs, this.#faults + 1));
+    }
+  }
+
+  #isKnown({ ref, resume }: MirrorPartition): boolean {
+    try {
+      return knownTopic(this.#source, ref, resume.sourceTopicId).errorCode === ErrorCode.NONE;
+    } catch {
+      return false;
     }
   }
 
@@ -275,7 +284,7 @@ export class SourceSide {
     this.#goneSince.set(topic, since);
     const error = new TopicGoneError(partition.ref, this.#source.name);
     if (now - since > GONE_AFTER_MS) {
-      this.#stop(partition, { ...error.asFailure().failure, code: 'source-topic-gone' });
+      this.#stop(partition, error.asFailure('source-topic-gone').failure);
       return;
     }
     partition.fetchError = error.message;
@@ -283,7 +292,7 @@ export class SourceSide {
   }
 
   #fetcherFor(nodeId: number, partition: number): Fetcher {
-    const lane = `fetch-${partition % this.#settings.fetchers}`;
+    const lane = `fetch-${partition % this.#settings.fetchers}:${this.#mirror}`;
     const key = `${nodeId}/${lane}`;
     let fetcher = this.#fetchers.get(key);
     if (fetcher === undefined) {

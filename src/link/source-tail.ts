@@ -1,12 +1,12 @@
 import { ErrorCode } from '../../protocol/errors.ts';
 import type { Cluster } from '../net/cluster.ts';
-import { TopicGoneError, askOffset, recreated } from './end-reader.ts';
+import { askOffset } from './end-reader.ts';
 import { LinkFailureError, nameOf } from './failure.ts';
-import { whyNoLeader } from './leaders.ts';
-import { FetchRefusedError, READ_COMMITTED, fetchOnce } from './one-fetch.ts';
+import { DivergedError, FetchRefusedError, READ_COMMITTED, fetchOnce } from './one-fetch.ts';
 import type { Piece } from './pieces.ts';
 import type { PartitionRef } from './ports.ts';
 import type { LinkSettings } from './settings.ts';
+import { freshTopic, whyNoLeader } from './topic-identity.ts';
 import { transform } from './transform.ts';
 
 /** The source no longer holds the offset that was asked for. */
@@ -19,6 +19,9 @@ export class SourceGoneBeforeError extends Error {
   }
 }
 
+/** Bytes may be damaged on the way: a batch that can't be read is fetched again so often. */
+const DAMAGED_TRIES = 3;
+
 /** A source partition read step by step as pieces, to be compared with a stored tail. Holds one answer at a time. */
 export class SourceTail {
   readonly #source: Cluster;
@@ -28,6 +31,7 @@ export class SourceTail {
   #next: number;
   #epoch: number;
   #pieces: Piece[] = [];
+  #damaged = 0;
   lastStableOffset = -1;
 
   constructor(
@@ -50,6 +54,11 @@ export class SourceTail {
     this.#epoch = from.epoch;
   }
 
+  /** Lets go of what was read: for a pause, when all of it has been compared. */
+  forget(): void {
+    this.#pieces = [];
+  }
+
   pieceAt(offset: number): Piece | undefined {
     return this.#pieces.find((piece) => piece.offset <= offset && offset < piece.next);
   }
@@ -62,14 +71,7 @@ export class SourceTail {
    */
   async more(): Promise<boolean> {
     const ref = this.#ref;
-    await this.#source.refresh([ref.topic]);
-    const topic = this.#source.topic(ref.topic);
-    if (topic === undefined || topic.errorCode === ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) {
-      throw new TopicGoneError(ref, this.#source.name);
-    }
-    if (this.#topicId !== undefined && topic.errorCode === 0 && topic.topicId !== this.#topicId) {
-      throw new LinkFailureError(recreated(ref, this.#source.name, this.#topicId, topic.topicId));
-    }
+    const topic = await freshTopic(this.#source, ref, this.#topicId, this.#settings.readBackTimeoutMs);
     const leader = this.#source.leaderOf(ref.topic, ref.partition);
     if (leader === undefined) throw new Error(whyNoLeader(this.#source, ref));
     const timeoutMs = this.#settings.readBackTimeoutMs;
@@ -93,9 +95,14 @@ export class SourceTail {
         frame: null,
       });
       if (done.pieces.length === 0) {
-        if (done.failure !== null) throw new LinkFailureError(done.failure);
+        const { failure } = done;
+        if (failure?.code === 'bad-batch' && (this.#damaged += 1) <= DAMAGED_TRIES) {
+          throw new Error(failure.message);
+        }
+        if (failure !== null) throw new LinkFailureError(failure);
         return false;
       }
+      this.#damaged = 0;
       this.#pieces = done.pieces;
       this.#next = done.next;
       this.#epoch = done.epoch;
@@ -106,7 +113,10 @@ export class SourceTail {
       const start = await askOffset(connection, ref, leader.leaderEpoch, -2n, timeoutMs);
       if (typeof start === 'string') throw new Error(start, { cause: error });
       if (this.#next < start) throw new SourceGoneBeforeError(ref, this.#next, start);
-      throw error;
+      const end = await askOffset(connection, ref, leader.leaderEpoch, -1n, timeoutMs);
+      if (typeof end === 'string') throw new Error(end, { cause: error });
+      // above the end, or within the log in an epoch that the source never had
+      throw new DivergedError(Math.min(this.#next, end));
     }
   }
 }
