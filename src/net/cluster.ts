@@ -237,13 +237,14 @@ export class Cluster {
   async leaderEpochFromAll(topics: readonly string[], timeoutMs = 2_000): Promise<LeadersFromAll> {
     const answered: number[] = [];
     const silent: number[] = [];
+    const answers: MetadataResponse[] = [];
     await Promise.all(
       this.brokers().map(async ({ nodeId }) => {
         try {
           const connection = await this.connection(nodeId, 'epochs', { connectTimeoutMs: timeoutMs });
           const answer = await askMetadata(connection, topics, timeoutMs);
           this.#checkClusterId(connection, answer);
-          this.#cache.merge({ ...answer, brokers: [] }, false);
+          answers.push({ ...answer, brokers: [] });
           answered.push(nodeId);
         } catch (error) {
           if (error instanceof CallTimeoutError) this.dropLane(nodeId, 'epochs', 'no answer to Metadata');
@@ -251,6 +252,7 @@ export class Cluster {
         }
       }),
     );
+    this.#cache.mergeAll(answers);
     const leaders = new Map<string, ReadonlyMap<number, LeaderAndEpoch>>();
     for (const name of topics) {
       const partitions = new Map<number, LeaderAndEpoch>();

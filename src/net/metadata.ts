@@ -89,6 +89,36 @@ export class MetadataCache {
   }
 
   /**
+   * Takes in what several brokers told at the same time. One that is cut off may not know a topic, or know an older
+   * one of its name: whoever knows it outvotes those who don't, and among topic ids the majority counts, in a tie the
+   * one already known.
+   */
+  mergeAll(answers: readonly MetadataResponse[]): void {
+    const votes = new Map<string, Map<string, number>>();
+    for (const { topics } of answers) {
+      for (const { name, topicId, errorCode } of topics) {
+        if (name === null || errorCode !== 0) continue;
+        const ofName = votes.get(name) ?? new Map<string, number>();
+        votes.set(name, ofName.set(topicId, (ofName.get(topicId) ?? 0) + 1));
+      }
+    }
+    const chosen = new Map<string, string>();
+    for (const [name, ofName] of votes) {
+      const most = Math.max(...ofName.values());
+      const known = this.#topics.get(name)?.topicId ?? '';
+      const first = [...ofName.keys()].find((id) => ofName.get(id) === most) ?? '';
+      chosen.set(name, ofName.get(known) === most ? known : first);
+    }
+    for (const answer of answers) {
+      const topics = answer.topics.filter(({ name, topicId, errorCode }) => {
+        const id = chosen.get(name ?? '');
+        return id === undefined || (id === topicId && errorCode === 0);
+      });
+      this.merge({ ...answer, topics }, false);
+    }
+  }
+
+  /**
    * Takes an answer in. A lagging broker can tell an older leader than one already known: within one topic id the
    * higher leader epoch stays. `all` = the answer was to a question for all topics, so absent ones are gone.
    */
