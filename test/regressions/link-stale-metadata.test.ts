@@ -63,3 +63,43 @@ test.each(['source', 'destination'] as const)(
     expect(one.failures).toEqual([]);
   },
 );
+
+/** Node 1, always the last to answer, knows another topic of that name, or none. */
+function lateNode(known: 'nothing' | 'an older topic'): Handler {
+  return {
+    ...metadata,
+    async handle(input, output, context) {
+      if (context.request.node !== 1) return metadata.handle(input, output, context);
+      await new Promise((resolve) => setTimeout(resolve, 15));
+      const topics = new Map(
+        known === 'nothing'
+          ? []
+          : [...context.state.topics].map(([name, topic]) => [
+              name,
+              { ...topic, topicId: 'AAAAAAAAAAAAAAAAAAAAAQ' },
+            ]),
+      );
+      const state = Object.create(context.state, { topics: { value: topics } }) as ClusterState;
+      return metadata.handle(input, output, { ...context, state });
+    },
+  };
+}
+
+test.each([
+  ['source', 'nothing'],
+  ['source', 'an older topic'],
+  ['destination', 'nothing'],
+  ['destination', 'an older topic'],
+] as const)(
+  'one broker of the %s was cut off before the topic was made and knows %s',
+  async (side, known) => {
+    const topics = [{ name: 't', partitions: 1 }];
+    one = await LinkUnderTest.start({ [side]: { brokers: 3, topics, apis: { 3: lateNode(known) } } });
+    one[side].setLeader('t', 0, 2);
+    const topicId = one[side].state.topics.get('t')?.topicId ?? '';
+    one.from().append(plainBatch(2));
+    one.add(0, side === 'source' ? { sourceTopicId: topicId } : { destinationTopicId: topicId });
+    await until('it is mirrored', () => one.failures.length > 0 || one.to().end === 2, { timeoutMs: 15_000 });
+    expect(one.failures).toEqual([]);
+  },
+);
