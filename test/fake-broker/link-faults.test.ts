@@ -167,6 +167,16 @@ describe('replies that end a request', () => {
   });
 });
 
+test('no right to write markers: read back, absent, FAILED with the right that is missing', async () => {
+  const link = await start();
+  link.destination.next(MARKERS, { kind: 'fail', code: ErrorCode.CLUSTER_AUTHORIZATION_FAILED });
+  abortedRun(link, 3);
+  link.add();
+  const failure = await link.failed();
+  expect(failure).toMatchObject({ code: 'authorization', offset: 0, retriable: true });
+  expect(failure.message).toMatch(/0\.\.3.*CLUSTER_AUTHORIZATION_FAILED.*ALTER/);
+});
+
 describe('a silent broker', () => {
   test('is waited for: the age shows, nothing is sent twice', async () => {
     const link = await start();
