@@ -4,8 +4,7 @@ import { Backoff } from './backoff.ts';
 import type { Ledger } from './ledger.ts';
 import { type ExternalCopier, LinkedPartitions } from './linked-partitions.ts';
 import { PartitionWrites } from './partition-writes.ts';
-import type { SourceSession, Surroundings } from './ports.ts';
-import { PrepareFailed, isAligned, prepareTopic } from './prepare-topic.ts';
+import type { Surroundings } from './ports.ts';
 import { SourceKeeper } from './source-keeper.ts';
 import { stateOf } from './states.ts';
 import {
@@ -17,7 +16,7 @@ import {
   partitionKey,
 } from './state/types.ts';
 import { StopRunner } from './stop-runner.ts';
-import { mirrorSettings, settingsDrift, sourceSettings } from './topic-settings.ts';
+import { TopicPreparer } from './topic-preparer.ts';
 
 export interface MirrorRunnerOptions {
   readonly mirror: MirrorRecord;
@@ -37,12 +36,12 @@ export interface RetryLimits {
 
 /** KIP-1279's newest defaults are 100 ms, 5 min and 20; here the first pause is longer and the last shorter. */
 const defaultRetries: RetryLimits = { firstMs: 500, maxMs: 60_000, attempts: 20 };
-/** Other gateways learn of a new record within this time (DESIGN section 7, freshness). */
-const gatewaysKnowAfterMs = 3000;
 const roundMs = 250;
 const persistMs = 1000;
 /** The age of an idle source's last answer is written this often. */
 const idlePersistMs = 10_000;
+/** Source topics are looked at this often: gone, created anew, or with more partitions. */
+const watchMs = 15_000;
 const closeStopsMs = 5000;
 
 /**
@@ -56,19 +55,12 @@ export class MirrorRunner {
   readonly #writes: PartitionWrites;
   readonly #linked: LinkedPartitions;
   readonly #stops: StopRunner;
-  readonly #backoff = new Backoff(500, 15_000);
+  readonly #preparer: TopicPreparer;
   readonly #retries: Backoff;
   readonly #limits: RetryLimits;
-  /** Topics whose preparation runs. */
-  readonly #preparing = new Map<string, Promise<void>>();
-  /** Topics prepared by this process. */
-  readonly #ready = new Set<string>();
-  /** Topics whose cleaner was switched on. */
-  readonly #compacting = new Set<string>();
-  readonly #firstSeen = new Map<string, number>();
-  readonly #trouble = new Map<string, string>();
   readonly #persistedAt = new Map<string, number>();
   readonly #abort = new AbortController();
+  #watchedAt = 0;
   #wake: (() => void) | null = null;
   #loop: Promise<void> | null = null;
 
@@ -92,7 +84,16 @@ export class MirrorRunner {
         await this.#failed(ref, message, retriable);
         this.kick();
       },
-      left: ({ topic }) => this.#ready.delete(topic),
+      left: ({ topic }) => this.#preparer.forget(topic),
+    });
+    this.#preparer = new TopicPreparer({
+      mirror,
+      surroundings,
+      ledger,
+      store,
+      signal: this.#abort.signal,
+      failed: (topic, message, retriable) => this.#failTopic(topic, message, retriable),
+      changed: () => this.kick(),
     });
     this.#stops = new StopRunner({
       mirror,
@@ -120,7 +121,7 @@ export class MirrorRunner {
   }
 
   trouble(topic: string): string | null {
-    return this.#trouble.get(topic) ?? this.#stops.trouble(topic) ?? this.#source.error;
+    return this.#preparer.trouble(topic) ?? this.#stops.trouble(topic) ?? this.#source.error;
   }
 
   /** The mirror's own passing error: its source can't be reached. */
@@ -133,7 +134,7 @@ export class MirrorRunner {
     this.#abort.abort();
     this.kick();
     await this.#loop;
-    await Promise.allSettled(this.#preparing.values());
+    await this.#preparer.settled();
     // A stop that waits for a silent broker goes on in the next process, at its persisted step.
     await Promise.race([this.#stops.close(), this.#options.surroundings.sleep(closeStopsMs)]);
     const ends = await this.#linked.endAll();
@@ -156,6 +157,7 @@ export class MirrorRunner {
         const due = now - persisted >= persistMs || now < persisted;
         if (due) persisted = now;
         await this.#persist(due);
+        this.#watch(now);
       } catch (error) {
         if (error instanceof StateFenced) return;
         syncError.publish({ mirror: this.#options.mirror.name, task: 'mirror', message: textOf(error) });
@@ -174,9 +176,7 @@ export class MirrorRunner {
 
   async #round(): Promise<void> {
     for (const topic of this.#topics()) {
-      if (!this.#firstSeen.has(topic.topic)) {
-        this.#firstSeen.set(topic.topic, this.#options.surroundings.now());
-      }
+      this.#preparer.saw(topic.topic);
       let wantsLink = false;
       for (const record of this.#partitions(topic))
         wantsLink = (await this.#look(topic, record)) || wantsLink;
@@ -213,69 +213,23 @@ export class MirrorRunner {
   }
 
   async #towardsMirroring(topic: TopicRecord): Promise<void> {
-    if (this.#preparing.has(topic.topic)) return;
-    if (this.#ready.has(topic.topic)) {
+    if (this.#preparer.isReady(topic.topic)) {
       await this.#hand(topic);
       return;
     }
-    if (!this.#backoff.isDue(topic.topic, this.#options.surroundings.now())) return;
+    if (!this.#preparer.isDue(topic.topic)) return;
     const session = await this.#source.open();
-    if (session === null) {
-      if (this.#source.wrongCluster !== null) await this.#failTopic(topic, this.#source.wrongCluster, false);
-      return;
-    }
-    const work = this.#prepare(topic, session).finally(() => {
-      this.#preparing.delete(topic.topic);
-      this.kick();
-    });
-    this.#preparing.set(topic.topic, work);
-  }
-
-  async #prepare(topic: TopicRecord, session: SourceSession): Promise<void> {
-    const { ledger, surroundings, mirror } = this.#options;
-    const sleep = (ms: number) => surroundings.sleep(ms, this.#abort.signal);
-    try {
-      const context = {
-        mirror,
-        source: session.admin,
-        destination: surroundings.destination,
-        view: ledger.view,
-      };
-      const { notice, ...columns } = await prepareTopic({ ...context, sleep }, topic);
-      await ledger.update((draft) => {
-        const record = draft.topic(topic.topic);
-        if (record === undefined || record.mirror !== mirror.name) return;
-        if (sameColumns(record, columns)) return;
-        draft.put({ ...record, ...columns, error: '' });
-      });
-      await this.#untilGatewaysKnow(topic, sleep);
-      await this.#options.store.whenMayAppend();
-      this.#setTrouble(topic.topic, notice);
-      this.#backoff.worked(topic.topic);
-      this.#ready.add(topic.topic);
-    } catch (error) {
-      await this.#prepareFailed(topic, error);
+    if (session !== null) this.#preparer.begin(topic, session);
+    else if (this.#source.wrongCluster !== null) {
+      await this.#failTopic(topic, this.#source.wrongCluster, false);
     }
   }
 
-  async #prepareFailed(topic: TopicRecord, error: unknown): Promise<void> {
-    if (this.#abort.signal.aborted || error instanceof StateFenced) return;
-    const message = textOf(error);
-    const attempts = this.#backoff.failed(topic.topic, this.#options.surroundings.now());
-    this.#setTrouble(topic.topic, message);
-    if (attempts === 1) {
-      syncError.publish({ mirror: this.#options.mirror.name, task: `prepare ${topic.topic}`, message });
-    }
-    if (error instanceof PrepareFailed) await this.#failTopic(topic, message, error.retriable);
-  }
-
-  /** A first append may only come when every gateway refuses writers of the topic. */
-  async #untilGatewaysKnow(topic: TopicRecord, sleep: (ms: number) => Promise<void>): Promise<void> {
-    const fresh = this.#partitions(topic).some(({ epochs }) => epochs.length === 0);
-    if (!fresh) return;
-    const seen = this.#firstSeen.get(topic.topic) ?? this.#options.surroundings.now();
-    const left = seen + gatewaysKnowAfterMs - this.#options.surroundings.now();
-    if (left > 0) await sleep(left);
+  #watch(now: number): void {
+    const { session } = this.#source;
+    if (session === null || now - this.#watchedAt < watchMs) return;
+    this.#watchedAt = now;
+    this.#preparer.watch(this.#topics(), session);
   }
 
   async #failTopic(topic: TopicRecord, message: string, retriable: boolean): Promise<void> {
@@ -322,28 +276,13 @@ export class MirrorRunner {
         const idleSince = now - (this.#persistedAt.get(keyOf(ref)) ?? 0);
         if (!hasMoved(record, progress) && idleSince < idlePersistMs) continue;
         this.#persistedAt.set(keyOf(ref), now);
+        // It appends again: the next failure is a new one.
+        if (progress.destinationEnd > record.persistedEnd) this.#retries.worked(keyOf(ref));
         moved.push({ ref, progress });
       }
     }
     await this.#writes.progressed(moved);
-    for (const { ref } of moved) this.#retries.worked(keyOf(ref));
-    for (const topic of new Set(moved.map(({ ref }) => ref.topic))) await this.#whenAligned(topic);
-  }
-
-  /** `compact,delete` where the source compacts, once the whole topic is MIRRORING. */
-  async #whenAligned(name: string): Promise<void> {
-    const { ledger, surroundings } = this.#options;
-    const topic = ledger.view.topics.get(name);
-    const policy = topic?.sourceSettings['cleanup.policy'] ?? null;
-    if (topic === undefined || policy === null || !policy.includes('compact')) return;
-    if (!isAligned(ledger.view, topic) || this.#compacting.has(name)) return;
-    const source = sourceSettings([{ name: 'cleanup.policy', value: policy, isTopicOverride: true }]);
-    const wanted = new Map([
-      ['cleanup.policy', mirrorSettings(source, true).get('cleanup.policy') ?? 'delete'],
-    ]);
-    const drift = settingsDrift(wanted, await surroundings.destination.topicConfigs(name));
-    await surroundings.destination.alterTopicConfigs(name, drift);
-    this.#compacting.add(name);
+    for (const topic of new Set(moved.map(({ ref }) => ref.topic))) await this.#preparer.whenAligned(topic);
   }
 
   /** Ends released by the last process that this one never went near. */
@@ -356,11 +295,6 @@ export class MirrorRunner {
       }
     }
     return ends;
-  }
-
-  #setTrouble(topic: string, message: string | null): void {
-    if (message === null) this.#trouble.delete(topic);
-    else this.#trouble.set(topic, message);
   }
 
   #topics(): TopicRecord[] {
@@ -387,17 +321,6 @@ function hasMoved(record: PartitionRecord, progress: LinkProgress): boolean {
     record.state !== 'MIRRORING' ||
     progress.destinationEnd > record.persistedEnd ||
     progress.sourceHighWatermark > record.sourceEnd
-  );
-}
-
-function sameColumns(
-  record: TopicRecord,
-  columns: Pick<TopicRecord, 'destinationTopicId' | 'createdByUs' | 'sourceSettings'>,
-): boolean {
-  return (
-    record.destinationTopicId === columns.destinationTopicId &&
-    record.createdByUs === columns.createdByUs &&
-    JSON.stringify(record.sourceSettings) === JSON.stringify(columns.sourceSettings)
   );
 }
 

@@ -62,6 +62,18 @@ export async function prepareTopic(context: PrepareContext, topic: TopicRecord):
   };
 }
 
+/**
+ * Looks at the source topic again while it is mirrored.
+ * @returns something to show that does not stop the mirror, or null
+ * @throws PrepareFailed when the topic is gone or was created anew; AdminError
+ */
+export async function checkSource(
+  context: Pick<PrepareContext, 'mirror' | 'source' | 'sleep'>,
+  topic: TopicRecord,
+): Promise<string | null> {
+  return partitionNotice(context.mirror, await describeSource(context, topic), topic);
+}
+
 /** From MIRRORING on the cleaner may run where the source's does. */
 export function isAligned(view: StateView, topic: TopicRecord): boolean {
   for (let partition = 0; partition < topic.partitions; partition++) {
@@ -70,7 +82,10 @@ export function isAligned(view: StateView, topic: TopicRecord): boolean {
   return true;
 }
 
-async function describeSource(context: PrepareContext, topic: TopicRecord): Promise<TopicDescription> {
+async function describeSource(
+  context: Pick<PrepareContext, 'mirror' | 'source' | 'sleep'>,
+  topic: TopicRecord,
+): Promise<TopicDescription> {
   const { source, mirror } = context;
   let found = await source.describeTopic(topic.topic);
   if (found === null) {

@@ -133,9 +133,7 @@ export class VerbRunner {
 
   async #planAgain(request: VerbRequest, command: CommandRecord): Promise<Plan | 'done'> {
     const mirror = this.#ledger.view.mirrors.get(request.mirror);
-    if (request.verb === 'create' && mirror?.deletedAt === null && mirror.createdAt === command.issuedAt) {
-      return 'done';
-    }
+    if (request.verb === 'create' && mirror?.createdAt === command.issuedAt) return 'done';
     if (request.verb === 'delete' && mirror?.deletedAt === command.issuedAt) return 'done';
     return planVerb(this.#world, request);
   }

@@ -36,9 +36,12 @@ describe('the chart of a partition', () => {
     }
   }
 
-  test.each(['EPOCH_FENCING', 'ULE_RECOVERY', 'PAUSING', 'PAUSED'] as const)('%s is never entered', (name) => {
-    for (const from of names) expect(mayGo(from, name)).toBe(false);
-  });
+  test.each(['EPOCH_FENCING', 'ULE_RECOVERY', 'PAUSING', 'PAUSED'] as const)(
+    '%s is never entered',
+    (name) => {
+      for (const from of names) expect(mayGo(from, name)).toBe(false);
+    },
+  );
 });
 
 describe('single transitions', () => {

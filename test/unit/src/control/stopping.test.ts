@@ -190,7 +190,11 @@ describe('damage', () => {
     await expect(stop()).rejects.toThrow(/offsets 3 to 7 are damaged.*lost its tail/);
     await store.write([{ put: { ...record(), stop: stopProgress({ step: 1, acceptDamage: true }) } }]);
     await stop();
-    expect(record()).toMatchObject({ state: 'STOPPED', persistedEnd: 3, report: { damage: [{ from: 3, to: 8 }] } });
+    expect(record()).toMatchObject({
+      state: 'STOPPED',
+      persistedEnd: 3,
+      report: { damage: [{ from: 3, to: 8 }] },
+    });
     expect(log.barriers()).toEqual([3]);
   });
 
@@ -239,7 +243,10 @@ describe('the barrier that may stand already', () => {
     log.data(4, -7n).marker(hash, 1);
     await asked({ persistedEnd: 4, stop: stopProgress({ step: 1 }) });
     await stop();
-    expect(record()).toMatchObject({ barriers: [{ offset: 5 }], report: { unverified: [{ from: 4, to: 5 }] } });
+    expect(record()).toMatchObject({
+      barriers: [{ offset: 5 }],
+      report: { unverified: [{ from: 4, to: 5 }] },
+    });
   });
 });
 

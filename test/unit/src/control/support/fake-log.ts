@@ -6,7 +6,8 @@ export class FakeLog implements DestinationPartition {
   readonly batches: StoredBatch[] = [];
   settles = 0;
   /** Called before each request; throwing is the request's failure. */
-  fault: (request: 'readEnd' | 'settle' | 'readBatches' | 'appendBarrier' | 'appended') => void = () => undefined;
+  fault: (request: 'readEnd' | 'settle' | 'readBatches' | 'appendBarrier' | 'appended') => void = () =>
+    undefined;
 
   get end(): number {
     return (this.batches.at(-1)?.lastOffset ?? -1) + 1;
@@ -22,7 +23,9 @@ export class FakeLog implements DestinationPartition {
   }
 
   barriers(): number[] {
-    return this.batches.filter(({ producerId }) => producerId <= -(1n << 62n)).map(({ baseOffset }) => baseOffset);
+    return this.batches
+      .filter(({ producerId }) => producerId <= -(1n << 62n))
+      .map(({ baseOffset }) => baseOffset);
   }
 
   async readEnd(): Promise<{ end: number; logStart: number }> {
@@ -41,9 +44,14 @@ export class FakeLog implements DestinationPartition {
     for (const batch of this.batches) if (batch.lastOffset >= from && batch.baseOffset < to) visit(batch);
   }
 
-  async appendBarrier(barrier: { expectedOffset: number; sourceClusterId: string; generation: number }): Promise<void> {
+  async appendBarrier(barrier: {
+    expectedOffset: number;
+    sourceClusterId: string;
+    generation: number;
+  }): Promise<void> {
     this.fault('appendBarrier');
-    if (this.end !== barrier.expectedOffset) throw new Error(`barrier expected ${barrier.expectedOffset}, end ${this.end}`);
+    if (this.end !== barrier.expectedOffset)
+      throw new Error(`barrier expected ${barrier.expectedOffset}, end ${this.end}`);
     this.marker(barrierId(barrier.sourceClusterId), barrier.generation);
     this.fault('appended');
   }
