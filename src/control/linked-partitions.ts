@@ -94,15 +94,15 @@ export class LinkedPartitions {
     const key = keyOf(ref);
     const leaving = this.#leaving.get(key);
     if (leaving !== undefined) return leaving;
+    if (!this.#linked.has(key)) return Promise.resolve();
     const { link } = this.#options.source;
     const work = (async () => {
-      if (this.#linked.has(key))
-        await link?.remove(ref, { silenceMs: closeSilenceMs }).catch(() => undefined);
+      await link?.remove(ref, { silenceMs: closeSilenceMs }).catch(() => undefined);
       this.#linked.delete(key);
       this.#leaving.delete(key);
       this.#options.left(ref);
     })();
-    if (this.#linked.has(key)) this.#leaving.set(key, work);
+    this.#leaving.set(key, work);
     return work;
   }
 
