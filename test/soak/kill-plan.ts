@@ -85,7 +85,7 @@ function waitOf(kind: KillKind, random: SeededRandom): number {
     case 'run':
       return random.between(0, 25);
     case 'frozen':
-      return random.between(0, 12);
+      return random.between(0, 8);
     case 'replied':
     case 'late':
     case 'torn':

@@ -82,21 +82,21 @@ export class Killer {
       case 'markers':
         return this.#inMarkers(kill, 1, within);
       case 'run':
+        return this.#inMarkers(kill, kill.number % 2 === 0 ? 50 : 2, within);
       case 'frozen':
-        return this.#inMarkers(kill, 2, within);
+        // Long enough for a broker to be stopped in the middle of it.
+        return this.#inMarkers({ ...kill, pass: 0 }, 120, within);
       default:
         return kill.kind satisfies never;
     }
   }
 
   async #inMarkers(kill: Kill, least: number, within: Wanted): Promise<Killed> {
-    // Half of the runs shall be long ones, which a broker needs some time for.
-    const enough = least > 1 && kill.number % 2 === 0 ? 50 : least;
     const pass = kill.pass % 5;
     let passed = 0;
     const held = await this.#options.proxy.holdReply(WRITE_TXN_MARKERS, {
       ...within,
-      where: (request) => (this.#longest(request)?.markers ?? 0) >= enough && passed++ >= pass,
+      where: (request) => (this.#longest(request)?.markers ?? 0) >= least && passed++ >= pass,
     });
     return this.#inFlight(kill, held, this.#longest(held.request));
   }

@@ -44,10 +44,10 @@ export class Load {
         '--abort-every',
         '3',
         '--rate',
-        '180',
+        '60',
       ),
-      start(1, ...all, '--mode', 'idempotent', '--codec', 'all', '--rate', '90'),
-      start(2, ...all, '--mode', 'plain', '--codec', 'all', '--rate', '60'),
+      start(1, ...all, '--mode', 'idempotent', '--codec', 'all', '--rate', '30'),
+      start(2, ...all, '--mode', 'plain', '--codec', 'all', '--rate', '20'),
       // Aborted batches of many records: long runs of inert markers.
       start(
         3,
@@ -64,9 +64,11 @@ export class Load {
         '--abort-every',
         '2',
         '--rate',
-        '350',
+        '150',
         '--value-size',
         '30',
+        '--config',
+        'linger.ms=500',
       ),
     ];
   }

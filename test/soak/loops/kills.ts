@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Isthmus } from '../../harness/isthmus.ts';
 import { runJava } from '../../harness/java.ts';
@@ -35,6 +36,7 @@ const USAGE = `usage: npm run test:soak -- kills [flags]
 const TOPIC = 'kills';
 const PARTITIONS = 4;
 const CHECK_EVERY = 20;
+const STALL_MS = 60_000;
 
 interface Options {
   readonly seed: number;
@@ -172,13 +174,19 @@ async function finish(
 ): Promise<{ batches: BatchResult; records: number }> {
   const { source, destination, topic } = logs;
   const ends = await endsOf(source, topic, 'read_committed');
-  const reached = async (): Promise<boolean> => {
-    if (!isthmus.running) throw new Stopped('isthmus ended by itself at the end');
-    const now = await endsOf(destination, topic, 'read_uncommitted');
-    return ends.every(({ partition, end }) => now.find((one) => one.partition === partition)?.end === end);
-  };
   console.log('no more kills: the mirror catches up');
-  await until('the destination has the ends of the source', reached, { timeoutMs: 180_000, everyMs: 500 });
+  let before = { left: Number.POSITIVE_INFINITY, at: performance.now() };
+  for (;;) {
+    const now = await endsOf(destination, topic, 'read_uncommitted');
+    const left = ends.reduce((sum, { partition, end }) => sum + end - (now[partition]?.end ?? 0), 0);
+    if (left === 0) break;
+    if (!isthmus.running) throw new Stopped('isthmus ended by itself while it caught up');
+    if (left < before.left) before = { left, at: performance.now() };
+    if (performance.now() - before.at > STALL_MS)
+      throw new Stopped(`the mirror stands still with ${left} offsets to go`);
+    console.log(`      ${left.toLocaleString('en')} offsets to go`);
+    await sleep(5_000);
+  }
   const stopped = await isthmus.stop();
   if (stopped?.code !== 0) failures.push(`isthmus ended with ${stopped?.code ?? stopped?.signal} at SIGTERM`);
   console.log('comparing batches on disk, then records by Java in both isolation levels');
