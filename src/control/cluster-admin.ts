@@ -152,8 +152,9 @@ export class KafkaClusterAdmin implements ClusterAdmin {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new AdminError(
         `cluster ${this.name} did not tell ${what}: ${reason}`,
-        mismatch ? 42 : -1,
+        mismatch ? ErrorCode.INVALID_REQUEST : -1,
         !mismatch,
+        mismatch,
       );
     }
   }

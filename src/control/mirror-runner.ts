@@ -214,7 +214,7 @@ export class MirrorRunner {
 
   async #towardsMirroring(topic: TopicRecord): Promise<void> {
     if (this.#preparer.isReady(topic.topic)) {
-      await this.#hand(topic);
+      await this.#hand(topic.topic);
       return;
     }
     if (!this.#preparer.isDue(topic.topic)) return;
@@ -240,15 +240,15 @@ export class MirrorRunner {
     }
   }
 
-  async #hand(topic: TopicRecord): Promise<void> {
+  async #hand(name: string): Promise<void> {
+    const session = await this.#source.open();
+    // From here on without a pause: a stop that is asked for meanwhile must find the partition in the link or not at all.
+    const topic = this.#options.ledger.view.topics.get(name);
+    if (session === null || topic === undefined || topic.desired !== 'MIRRORING') return;
     for (const record of this.#partitions(topic)) {
       const state = stateOf(record).name;
       const wanted = state === 'LOG_ALIGNMENT' || state === 'MIRRORING' || state === 'UNKNOWN';
-      if (!wanted || this.#linked.isBusy(record)) continue;
-      const session = await this.#source.open();
-      const current = this.#options.ledger.view.topics.get(topic.topic);
-      if (session === null || current === undefined) return;
-      this.#linked.hand(current, record, session);
+      if (wanted && !this.#linked.isBusy(record)) this.#linked.hand(topic, record, session);
     }
   }
 

@@ -50,11 +50,14 @@ export class AdminError extends Error {
   /** Kafka error code, -1 when no answer came. */
   readonly code: number;
   readonly retriable: boolean;
+  /** The addresses lead to another cluster than they did. */
+  readonly isWrongCluster: boolean;
 
-  constructor(message: string, code: number, retriable: boolean) {
+  constructor(message: string, code: number, retriable: boolean, isWrongCluster = false) {
     super(message);
     this.code = code;
     this.retriable = retriable;
+    this.isWrongCluster = isWrongCluster;
   }
 }
 

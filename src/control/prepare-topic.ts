@@ -48,12 +48,14 @@ export async function prepareTopic(context: PrepareContext, topic: TopicRecord):
   const { source, destination } = context;
   const atSource = await describeSource(context, topic);
   const settings = sourceSettings(await source.topicConfigs(topic.topic));
+  const isNew = topic.destinationTopicId === '';
   const wanted = mirrorSettings(settings, isAligned(context.view, topic));
-  const { found, created } =
-    topic.destinationTopicId === ''
-      ? await createOrTakeOver(context, topic, wanted)
-      : { found: await describeKnown(destination, topic), created: false };
-  if (!created) await reapplySettings(destination, topic.topic, wanted);
+  const { found, created } = isNew
+    ? await createOrTakeOver(context, topic, wanted)
+    : { found: await describeKnown(destination, topic), created: false };
+  // A cleaner that ran already stays on while single partitions come back.
+  const keepCleaner = !isNew && settings.compacts;
+  if (!created) await reapplySettings(destination, topic.topic, wanted, keepCleaner);
   return {
     destinationTopicId: found.topicId,
     createdByUs: topic.createdByUs || created,
@@ -197,6 +199,7 @@ async function reapplySettings(
   destination: ClusterAdmin,
   topic: string,
   wanted: ReadonlyMap<string, string>,
+  keepCleaner: boolean,
 ): Promise<void> {
   const actual = await destination.topicConfigs(topic);
   if (usesRemoteStorage(actual)) {
@@ -206,7 +209,10 @@ async function reapplySettings(
       false,
     );
   }
-  const drift = settingsDrift(wanted, actual);
+  const cleans = actual.some(({ name, value }) => name === 'cleanup.policy' && value?.includes('compact'));
+  const drift = settingsDrift(wanted, actual).filter(
+    ({ name }) => !(keepCleaner && cleans && name === 'cleanup.policy'),
+  );
   if (drift.length > 0) await creating(topic, () => destination.alterTopicConfigs(topic, drift));
 }
 

@@ -1,7 +1,7 @@
 import { syncError } from '../observe/channels.ts';
 import { Backoff } from './backoff.ts';
 import type { Ledger } from './ledger.ts';
-import type { SourceSession, Surroundings } from './ports.ts';
+import { AdminError, type SourceSession, type Surroundings } from './ports.ts';
 import { PrepareFailed, type Prepared, checkSource, isAligned, prepareTopic } from './prepare-topic.ts';
 import {
   type MirrorRecord,
@@ -136,7 +136,14 @@ export class TopicPreparer {
     const attempts = this.#backoff.failed(topic.topic, this.#options.surroundings.now());
     this.#setTrouble(topic.topic, message);
     if (attempts === 1) this.#note(`prepare ${topic.topic}`, message);
-    if (error instanceof PrepareFailed) await this.#options.failed(topic, message, error.retriable);
+    await this.#failIfFinal(topic, error);
+  }
+
+  async #failIfFinal(topic: TopicRecord, error: unknown): Promise<void> {
+    if (error instanceof PrepareFailed) await this.#options.failed(topic, error.message, error.retriable);
+    if (error instanceof AdminError && error.isWrongCluster) {
+      await this.#options.failed(topic, error.message, false);
+    }
   }
 
   /** A first append may only come when every gateway refuses writers of the topic. */
@@ -161,7 +168,7 @@ export class TopicPreparer {
         const context = { mirror, source: session.admin, sleep: (ms: number) => this.#sleep(ms) };
         this.#setTrouble(topic.topic, await checkSource(context, topic));
       } catch (error) {
-        if (error instanceof PrepareFailed) await this.#options.failed(topic, error.message, error.retriable);
+        await this.#failIfFinal(topic, error);
       }
     }
   }
