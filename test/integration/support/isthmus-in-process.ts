@@ -25,11 +25,13 @@ export interface YamlOptions {
   /** Lines of `mirrors:`, with their own indentation. */
   readonly mirrors?: string;
   readonly clusters?: string;
+  /** More entries of `gateways:`, with their own indentation. */
+  readonly gateways?: string;
 }
 
 /** One gateway in front of a destination `west` with one broker of id 1; the source is `east`. */
 export function yamlOf(options: YamlOptions): string {
-  const { source, destination, ports, stateTopic, mirrors = '[]', clusters = '' } = options;
+  const { source, destination, ports, stateTopic, mirrors = '[]', clusters = '', gateways = '' } = options;
   return `clusters:
   east: { bootstrap.servers: "${source}" }
   west: { bootstrap.servers: "${destination}" }
@@ -41,6 +43,7 @@ gateways:
     bind: 127.0.0.1:${ports.gateway}
     nodeIds: 1
     brokerPorts: ${ports.broker}
+${gateways}
 mirrors: ${mirrors}
 state: { topic: ${stateTopic}, partitions: 3, replication.factor: 1 }
 `;
