@@ -3,7 +3,8 @@ const base = process.env.ISTHMUS_ADMIN ?? 'http://127.0.0.1:9190';
 
 try {
   const answer = await fetch(new URL('/readyz', base), { signal: AbortSignal.timeout(2_500) });
-  if (!answer.ok) throw new Error(`${base}/readyz answers ${answer.status}: ${(await answer.text()).slice(0, 300)}`);
+  if (!answer.ok)
+    throw new Error(`${base}/readyz answers ${answer.status}: ${(await answer.text()).slice(0, 300)}`);
 } catch (error) {
   process.stderr.write(`${error.cause?.message ?? error.message}\n`);
   process.exitCode = 1;

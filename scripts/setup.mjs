@@ -5,11 +5,12 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ensureJava, javaReady } from './setup/java.mjs';
-import { fetchKafka, kafkaReady } from './setup/kafka.mjs';
+import { installSystem } from './setup/debian.mjs';
+import { javaLacks, javaReady, recordJava } from './setup/java.mjs';
+import { fetchKafka, kafkaLacks, kafkaReady } from './setup/kafka.mjs';
 import { withLock } from './setup/lock.mjs';
 import { installPackages, packagesReady } from './setup/node.mjs';
-import { installPythonClients, pythonReady } from './setup/python.mjs';
+import { installPythonClients, pythonLacks, pythonReady } from './setup/python.mjs';
 import { say, SetupError } from './setup/run.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -19,10 +20,24 @@ const versions = JSON.parse(readFileSync(join(root, 'scripts', 'versions.json'),
 const nodeSteps = [[packagesReady, installPackages]];
 const allSteps = [
   ...nodeSteps,
-  [javaReady, ensureJava],
+  [everythingReady, installMissing],
+  [javaReady, recordJava],
   [kafkaReady, fetchKafka],
   [pythonReady, installPythonClients],
 ];
+
+function everythingReady(...where) {
+  return javaReady(...where) && kafkaReady(...where) && pythonReady(...where);
+}
+
+/** All system packages in one go, so that a person without root is told all of it at once. */
+async function installMissing() {
+  await installSystem([
+    ...(await javaLacks(versions)),
+    ...kafkaLacks(root, versions),
+    ...(await pythonLacks(root, versions)),
+  ]);
+}
 
 async function setUp(steps) {
   if (steps.every(([ready]) => ready(root, versions))) return;

@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { installDebian } from './debian.mjs';
 import { run, say, SetupError, which } from './run.mjs';
 
 const recordFile = (root) => join(root, '.kafka', 'java.json');
@@ -20,24 +19,25 @@ function sameHome(record) {
   return record.home === (process.env.JAVA_HOME ?? '');
 }
 
-export async function ensureJava(root, versions) {
-  const found = (await findJava(versions.java)) ?? (await installJava(versions.java));
+/** What must be installed before recordJava can succeed: nothing, or a JDK. */
+export async function javaLacks(versions) {
+  if ((await findJava(versions.java)) !== undefined) return [];
+  const packages = [
+    ['openjdk-17-jdk-headless', 'openjdk-21-jdk-headless', 'openjdk-25-jdk-headless', 'default-jdk-headless'],
+  ];
+  return [{ what: `a JDK, ${versions.java} or newer`, packages, brew: 'openjdk@17' }];
+}
+
+export async function recordJava(root, versions) {
+  const found = await findJava(versions.java);
+  if (found === undefined)
+    throw new SetupError(`a JDK, ${versions.java} or newer, is still not found after its installation`);
   mkdirSync(dirname(recordFile(root)), { recursive: true });
   writeFileSync(
     recordFile(root),
     `${JSON.stringify({ ...found, home: process.env.JAVA_HOME ?? '' }, null, 2)}\n`,
   );
-  say(`Java ${found.version}`);
-}
-
-async function installJava(least) {
-  await installDebian(`JDK ${least} or newer`, [
-    ['openjdk-17-jdk-headless', 'openjdk-21-jdk-headless', 'openjdk-25-jdk-headless', 'default-jdk-headless'],
-  ]);
-  const found = await findJava(least);
-  if (found === undefined)
-    throw new SetupError(`JDK ${least} or newer is still not found after its installation`);
-  return found;
+  say(`Java ${found.version}: ${found.java}`);
 }
 
 async function findJava(least) {

@@ -8,7 +8,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { installDebian } from './debian.mjs';
 import { run, runWithRetry, say, SetupError, which } from './run.mjs';
 
 const folder = (root, version) => join(root, '.kafka', version);
@@ -29,9 +28,13 @@ function missing(root, versions) {
   });
 }
 
+export function kafkaLacks(root, versions) {
+  if (kafkaReady(root, versions) || which('mvn') !== undefined) return [];
+  return [{ what: 'Maven', packages: ['maven'], brew: 'maven' }];
+}
+
 export async function fetchKafka(root, versions) {
   sweep(root);
-  if (which('mvn') === undefined) await installDebian('Maven', ['maven']);
   const { java } = JSON.parse(readFileSync(join(root, '.kafka', 'java.json'), 'utf8'));
   const env = { JAVA_HOME: process.env.JAVA_HOME || (await homeOf(java)) };
   for (const [version, coordinates] of missing(root, versions)) {

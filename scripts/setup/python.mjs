@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { installDebian } from './debian.mjs';
 import { run, runWithRetry, say, which } from './run.mjs';
 
 const wanted = (versions) => Object.entries(versions.python).map(([name, version]) => `${name}==${version}`);
@@ -15,11 +14,15 @@ export function pythonReady(root, versions) {
   }
 }
 
+export async function pythonLacks(root, versions) {
+  if (pythonReady(root, versions) || (await canMakeVenv())) return [];
+  return [{ what: 'Python 3 with venv', packages: ['python3', 'python3-venv'], brew: 'python' }];
+}
+
 export async function installPythonClients(root, versions) {
   for (const name of readdirSync(root)) {
     if (name.startsWith('.venv-part-')) rmSync(join(root, name), { recursive: true, force: true });
   }
-  if (!(await canMakeVenv())) await installDebian('Python 3 with venv', ['python3', 'python3-venv']);
   const part = join(root, `.venv-part-${process.pid}`);
   say(`Python clients: ${wanted(versions).join(' ')}`);
   await run('python3', ['-m', 'venv', part]);
