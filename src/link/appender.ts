@@ -223,7 +223,9 @@ export class Appender implements Outcomes {
         this.#rewind(partition, verdict.at);
         break;
       case 'resend':
-        // REQUEST_TIMED_OUT and the like: not at once again
+        // REQUEST_TIMED_OUT and the like: not at once again, and not before the end was read once more: no probe proves
+        // that the request can't land during the pause
+        partition.verifiedEpoch = -1;
         this.#wait(partition, partition.appendError ?? 'append had no effect');
         return;
       case 'failed':
@@ -256,11 +258,38 @@ export class Appender implements Outcomes {
       },
     });
     if (partition.closed) return;
+    if (reading.end > partition.end) await this.#takeWhatIsOurs(partition, reading);
+    if (partition.closed) return;
     partition.verifiedEpoch = reading.leaderEpoch;
     partition.appendError = null;
     const judged = judgeIdleEnd(partition.ref, partition.end, reading.end);
     if (judged === 'shorter') this.#rewind(partition, reading.end);
     else if (judged !== 'same') this.#options.fail(partition, judged.failure);
+  }
+
+  /** A lost request may have landed after all: what stands there and comes next anyhow is taken for appended. */
+  async #takeWhatIsOurs(partition: MirrorPartition, reading: EndReading): Promise<void> {
+    const from = partition.end;
+    partition.compared = true;
+    try {
+      const matchedTo = await this.#options.settler.matchedTo(
+        {
+          ref: partition.ref,
+          topicId: partition.resume.destinationTopicId,
+          span: { kind: 'markers', from, to: reading.end },
+          ended: true,
+          expected: (offset) => pieceCovering(partition, offset),
+          signal: this.#options.signalOf(partition),
+          onWait: () => undefined,
+        },
+        reading,
+      );
+      if (partition.closed || matchedTo < reading.end) return;
+      partition.appended(reading.end);
+      partition.settledBy = 'look';
+    } finally {
+      partition.compared = false;
+    }
   }
 
   async #beginEpoch(partition: MirrorPartition, piece: Piece): Promise<void> {

@@ -74,6 +74,8 @@ export class MirrorPartition {
    * nothing is kept when that fails again. Ends with the next append that succeeds.
    */
   heldBack = false;
+  /** The queue is being compared with the log: nothing of it may go. */
+  compared = false;
   /** Nothing may follow what is queued. */
   stopAtEnd: LinkFailure | null = null;
   failure: LinkFailure | null = null;
@@ -180,6 +182,7 @@ export class MirrorPartition {
 
   /** Gives the memory of all that is queued to others; it is fetched again when it can be appended. */
   holdBack(): void {
+    if (this.compared) return;
     this.heldBack = true;
     this.refetchFrom(this.end);
   }

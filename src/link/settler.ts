@@ -106,6 +106,17 @@ export class Settler {
     return { matchedTo: matcher.matchedTo, found };
   }
 
+  /** How far the stored tail from `span.from` on is what is expected; it ends where nothing is expected (yet). */
+  async matchedTo(unclear: Unclear, reading: EndReading): Promise<number> {
+    const { span, expected } = unclear;
+    let to = span.from;
+    for (let piece = expected(to); piece !== undefined && to < span.to; piece = expected(to)) to = piece.next;
+    const covered = Math.min(to, span.to);
+    if (covered === span.from) return covered;
+    const match = await this.matchTail({ ...unclear, span: { ...span, to: covered } }, reading);
+    return match.matchedTo;
+  }
+
   /**
    * Probe rounds, then the end twice. Where a request may have held markers, the end must stand still over further
    * rounds for `markerStillMs`: other requests run between two markers of one.
