@@ -100,6 +100,7 @@ export class MirrorRunner {
       surroundings,
       ledger,
       writes: this.#writes,
+      whenMayAppend: () => store.whenMayAppend(),
       endLink: (ref) => this.#linked.end(ref),
       compareTail: async () => (await this.#source.open())?.compareTail ?? null,
       releasedEnd: (ref) => this.#linked.releasedEnd(ref),
@@ -214,15 +215,15 @@ export class MirrorRunner {
 
   async #towardsMirroring(topic: TopicRecord): Promise<void> {
     if (this.#preparer.isReady(topic.topic)) {
-      await this.#hand(topic.topic);
+      this.#hand(topic.topic);
       return;
     }
     if (!this.#preparer.isDue(topic.topic)) return;
-    const session = await this.#source.open();
+    const { session, wrongCluster } = this.#source;
     if (session !== null) this.#preparer.begin(topic, session);
-    else if (this.#source.wrongCluster !== null) {
-      await this.#failTopic(topic, this.#source.wrongCluster, false);
-    }
+    else if (wrongCluster !== null) await this.#failTopic(topic, wrongCluster, false);
+    // Beside everything else: a source slow to answer keeps nobody from being stopped.
+    else void this.#source.open().then((opened) => (opened === null ? undefined : this.kick()));
   }
 
   #watch(now: number): void {
@@ -240,9 +241,9 @@ export class MirrorRunner {
     }
   }
 
-  async #hand(name: string): Promise<void> {
-    const session = await this.#source.open();
-    // From here on without a pause: a stop that is asked for meanwhile must find the partition in the link or not at all.
+  /** Without a pause: a stop that is asked for meanwhile must find the partition in the link or not at all. */
+  #hand(name: string): void {
+    const { session } = this.#source;
     const topic = this.#options.ledger.view.topics.get(name);
     if (session === null || topic === undefined || topic.desired !== 'MIRRORING') return;
     for (const record of this.#partitions(topic)) {

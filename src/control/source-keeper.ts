@@ -87,7 +87,7 @@ export class SourceKeeper {
   /** Closes link and session. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#opening?.catch(() => null);
+    // One that is being opened still is closed by its opener: a source that is silent must not delay a clean end.
     await this.#link?.close();
     await this.#session?.close();
   }

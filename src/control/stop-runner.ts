@@ -1,3 +1,4 @@
+import { LinkFailureError } from '../link/index.ts';
 import type { PartitionRef } from '../link/ports.ts';
 import { partitionStateChanged, syncError } from '../observe/channels.ts';
 import { Backoff } from './backoff.ts';
@@ -12,6 +13,8 @@ export interface StopRunnerOptions {
   readonly surroundings: Surroundings;
   readonly ledger: Ledger;
   readonly writes: PartitionWrites;
+  /** Resolves when an older owner can append no more: what is read and judged before may still change. */
+  whenMayAppend(): Promise<void>;
   endLink(ref: PartitionRef): Promise<KnownEnd | null>;
   /** null while the source does not answer. */
   compareTail(): Promise<CompareTail | null>;
@@ -21,11 +24,12 @@ export interface StopRunnerOptions {
 
 /**
  * Runs STOPPING for the partitions of a mirror, several at a time. A destination that does not answer is waited for,
- * for ever: only what STOPPING itself judges becomes FAILED.
+ * for ever: only what STOPPING or the link judges becomes FAILED. Whoever waits long gives its place to another, so
+ * partitions without a leader hold up nobody else's failover.
  */
 export class StopRunner {
   readonly #options: StopRunnerOptions;
-  readonly #running = new Map<string, Promise<void>>();
+  readonly #running = new Map<string, { readonly run: Promise<void>; readonly since: number }>();
   readonly #backoff = new Backoff(250, 10_000);
   readonly #trouble = new Map<string, string>();
   #closed = false;
@@ -46,20 +50,28 @@ export class StopRunner {
   /** Goes on with the stop of a partition in STOPPING, unless it runs already or waits for its next try. */
   ensure(ref: PartitionRef): void {
     const key = partitionKey(ref.topic, ref.partition);
-    if (this.#closed || this.#running.has(key) || this.#running.size >= atOnce) return;
-    if (!this.#backoff.isDue(key, this.#options.surroundings.now())) return;
+    if (this.#closed || this.#running.has(key)) return;
+    const now = this.#options.surroundings.now();
+    if (this.#taken(now) >= atOnce || !this.#backoff.isDue(key, now)) return;
     const run = this.#run(ref, key).finally(() => this.#running.delete(key));
-    this.#running.set(key, run);
+    this.#running.set(key, { run, since: now });
+  }
+
+  #taken(now: number): number {
+    let taken = 0;
+    for (const { since } of this.#running.values()) if (now - since < placeMs) taken += 1;
+    return taken;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.allSettled(this.#running.values());
+    await Promise.allSettled([...this.#running.values()].map(({ run }) => run));
   }
 
   async #run(ref: PartitionRef, key: string): Promise<void> {
     const { surroundings, ledger, mirror } = this.#options;
     try {
+      await this.#options.whenMayAppend();
       const log = await this.#log(ref);
       await runStop({
         mirror: mirror.name,
@@ -68,7 +80,7 @@ export class StopRunner {
         log,
         endLink: () => this.#options.endLink(ref),
         releasedEnd: this.#options.releasedEnd(ref),
-        compareTail: () => this.#options.compareTail(),
+        compareTail: () => this.#compareTail(),
         emptyProducerEntries: () => this.#options.emptyProducerEntries(ref),
         now: () => surroundings.now(),
       });
@@ -90,14 +102,30 @@ export class StopRunner {
     if (error instanceof StateFenced || this.#closed) return;
     const message = error instanceof Error ? error.message : String(error);
     const attempts = this.#backoff.failed(key, this.#options.surroundings.now());
+    const isNew = this.#trouble.get(key) !== message;
     this.#trouble.set(key, message);
-    if (error instanceof StopFailed) {
-      await this.#options.writes
-        .failed(ref, message, error.retriable, attempts - 1)
-        .catch((cause: unknown) => this.#note(cause));
+    const retriable = canRetry(error);
+    if (retriable === null) {
+      if (isNew) this.#note(error);
       return;
     }
-    if (attempts === 1) this.#note(error);
+    await this.#options.writes
+      .failed(ref, message, retriable, attempts - 1)
+      .catch((cause: unknown) => this.#note(cause));
+  }
+
+  /** The source has so long to open; a comparison has a deadline of its own. */
+  async #compareTail(): Promise<CompareTail | null> {
+    const late = new AbortController();
+    const given = this.#options.surroundings.sleep(openSourceMs, late.signal).then(
+      () => null,
+      () => null,
+    );
+    try {
+      return await Promise.race([this.#options.compareTail(), given]);
+    } finally {
+      late.abort();
+    }
   }
 
   #note(error: unknown): void {
@@ -109,7 +137,12 @@ export class StopRunner {
   async #log(ref: PartitionRef): Promise<DestinationPartition | null> {
     const { surroundings, ledger, mirror } = this.#options;
     const topic = ledger.view.topics.get(ref.topic);
-    const found = await surroundings.destination.describeTopic(ref.topic);
+    let found = await surroundings.destination.describeTopic(ref.topic);
+    if (found === null) {
+      // A broker that has just started may not know it yet: gone is what is gone twice.
+      await surroundings.sleep(goneAgainAfterMs);
+      found = await surroundings.destination.describeTopic(ref.topic);
+    }
     if (found === null) return null;
     const expected = topic?.destinationTopicId ?? '';
     if (expected === '') return null;
@@ -127,3 +160,15 @@ export class StopRunner {
 
 /** Each stop may hold a probe's connections. */
 const atOnce = 8;
+/** After that a stop that still waits no longer counts among them. */
+const placeMs = 10_000;
+const openSourceMs = 5000;
+const goneAgainAfterMs = 1000;
+
+/** Whether FAILED is tried again; null for what only has to be waited for (no answer, no leader). */
+function canRetry(error: unknown): boolean | null {
+  if (error instanceof StopFailed) return error.retriable;
+  // Every step judges anew: only another topic of the same name stays another.
+  if (error instanceof LinkFailureError) return error.failure.code !== 'topic-recreated';
+  return null;
+}

@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { LinkFailureError } from '../../src/link/index.ts';
+import type { PartitionRecord } from '../../src/control/state/types.ts';
+import { ControlUnderTest } from '../unit/src/control/support/control-under-test.ts';
+import { partitionRecord, stopProgress, topicRecord } from '../unit/src/control/support/records.ts';
+
+// Own faults: a stop that the broker refused for a missing right went on as STOPPING without a word to whoever waited
+// for it; a topic that a broker did not know for a moment was FAILED for good; a source that never answered the
+// opening of a connection held a failover up.
+let under: ControlUnderTest;
+
+beforeEach(() => {
+  under = new ControlUnderTest();
+});
+afterEach(() => under.close());
+
+test('a right that the barrier needs is FAILED with the reason, and goes on once it is granted', async () => {
+  await under.recorded([partitionRecord('STOPPING', { stop: stopProgress() })]);
+  const log = under.world.log('orders', 0);
+  let refusals = 0;
+  log.fault = (request) => {
+    if (request !== 'appendBarrier' || refusals === 3) return;
+    refusals += 1;
+    const message = 'grant CLUSTER_ACTION';
+    throw new LinkFailureError({ code: 'authorization', message, offset: 0, retriable: true });
+  };
+  const failures: PartitionRecord[] = [];
+  under.store.onChange((changes) => {
+    for (const { record } of changes)
+      if (record?.kind === 'partition' && record.state === 'FAILED') failures.push(record);
+  });
+  under.start();
+  await under.untilState('STOPPED');
+  expect(failures).toMatchObject(
+    [0, 1, 2].map((retryAttempt) => ({
+      previousState: 'STOPPING',
+      errorMessage: 'grant CLUSTER_ACTION',
+      retryAttempt,
+    })),
+  );
+  expect(log.barriers()).toEqual([0]);
+});
+
+test('a destination topic that is unknown for a moment is not gone', async () => {
+  await under.recorded([partitionRecord('STOPPING', { stop: stopProgress(), persistedEnd: 4 })]);
+  under.world.log('orders', 0).data(4, -7n);
+  const { destination } = under.world;
+  const describe = vi.spyOn(destination, 'describeTopic').mockResolvedValueOnce(null);
+  under.start();
+  await under.untilState('STOPPED');
+  expect(describe.mock.calls.length).toBeGreaterThan(1);
+  expect(under.world.log('orders', 0).barriers()).toEqual([4]);
+});
+
+test('a source that never answers is waited for only so long', async () => {
+  await under.recorded([partitionRecord('STOPPING', { stop: stopProgress(), persistedEnd: 4 })]);
+  under.world.log('orders', 0).data(6, -7n);
+  under.world.openSource = () => new Promise(() => undefined);
+  under.start();
+  await under.untilState('STOPPED');
+  expect(under.record().report?.unverified).toMatchObject([{ from: 4, to: 6 }]);
+});
+
+test('a source that never answers keeps neither another topic from STOPPED nor the process from its end', async () => {
+  await under.recorded([partitionRecord('STOPPING', { stop: stopProgress() })]);
+  const waiting = { ...topicRecord, topic: 'a-topic-before' };
+  await under.store.write([
+    { put: waiting },
+    { put: partitionRecord('MIRRORING', { topic: waiting.topic }) },
+  ]);
+  // the topic that waits for the source is looked at first
+  const { topics } = under.store.view;
+  const orders = topics.get('orders');
+  topics.delete('orders');
+  if (orders !== undefined) topics.set('orders', orders);
+  under.world.openSource = () => new Promise(() => undefined);
+  under.start();
+  await under.untilState('STOPPED');
+});
