@@ -4,6 +4,7 @@ import type { Cluster } from '../net/cluster.ts';
 import type { BrokerConnection } from '../net/connection.ts';
 import { textOf } from './failure.ts';
 import { type FetchPlan, byTopic, hasRoom, largestAnswer, leaderEpochOf, planFetch } from './fetch-plan.ts';
+import { FETCH_BY_ID, strangersBehind } from './fetched-by-name.ts';
 import type { Frame, FramePool } from './frame-pool.ts';
 import { FETCH_MAX_VERSION, READ_COMMITTED } from './one-fetch.ts';
 import type { MirrorPartition } from './partition.ts';
@@ -15,6 +16,8 @@ export type FetchEntry = FetchResponse['responses'][number]['partitions'][number
 
 /** A timer of more than 2^31 ms fires at once: whoever waits longer looks again in between. */
 const LONGEST_SLEEP_MS = 60_000;
+
+const NO_STRANGERS: ReadonlySet<string> = new Set();
 
 export interface FetcherHooks {
   /** A partition's answer that belongs to its present round; `frame` is held by the fetcher during the call. */
@@ -160,7 +163,7 @@ export class Fetcher {
     const topics = [...byTopic(plan.partitions)].map(([topic, partitions]) => {
       const topicId = (partitions[0] as MirrorPartition).resume.sourceTopicId;
       const ofTopic = new Map<number, Asked>();
-      asked.set(version >= 13 ? topicId : topic, ofTopic);
+      asked.set(version >= FETCH_BY_ID ? topicId : topic, ofTopic);
       return {
         topic,
         topicId,
@@ -191,7 +194,6 @@ export class Fetcher {
       true,
       (error, bytes) => {
         this.#clearSilence();
-        for (const partition of plan.partitions) partition.fetching = false;
         if (bytes === null) {
           this.#pool.unreserve(plan.maxBytes);
           this.#failed(plan.partitions, error?.message ?? 'connection lost');
@@ -199,13 +201,34 @@ export class Fetcher {
         }
         const frame = this.#pool.adopt(bytes, plan.maxBytes);
         this.#rate.took(bytes.length, performance.now());
-        this.#answered(version, frame, plan, asked);
+        if (strangers === null) {
+          this.#answered(version, frame, plan, asked, NO_STRANGERS);
+          return;
+        }
+        strangers.then(
+          (found) => this.#answered(version, frame, plan, asked, found),
+          (fault: unknown) => {
+            frame.release();
+            this.#failed(plan.partitions, textOf(fault));
+          },
+        );
       },
       this.#pool.allocate,
     );
+    const strangers =
+      version >= FETCH_BY_ID ? null : strangersBehind(connection, topics, this.#settings.fetchSilenceMs);
+    // when the Fetch itself gets no answer, nobody waits for this one
+    strangers?.catch(() => undefined);
   }
 
-  #answered(version: number, frame: Frame, plan: FetchPlan, asked: Map<string, Map<number, Asked>>): void {
+  #answered(
+    version: number,
+    frame: Frame,
+    plan: FetchPlan,
+    asked: Map<string, Map<number, Asked>>,
+    strangers: ReadonlySet<string>,
+  ): void {
+    for (const partition of plan.partitions) partition.fetching = false;
     if (this.#state === 'closed') {
       frame.release();
       return;
@@ -229,11 +252,18 @@ export class Fetcher {
       this.#notBefore = performance.now() + Math.min(answer.throttleTimeMs, LONGEST_SLEEP_MS);
     }
     for (const topic of answer.responses) {
-      const ofTopic = asked.get(version >= 13 ? topic.topicId : topic.topic);
+      const ofTopic = asked.get(version >= FETCH_BY_ID ? topic.topicId : topic.topic);
       for (const entry of topic.partitions) {
         const one = ofTopic?.get(entry.partitionIndex);
         // dropped meanwhile: rewound, removed, moved to another broker
         if (one === undefined || one.partition.fetchRound !== one.round) continue;
+        if (strangers.has(topic.topic)) {
+          this.#hooks.unreachable(
+            [one.partition],
+            `${topic.topic} may be another topic of the same name now`,
+          );
+          continue;
+        }
         try {
           this.#hooks.received(one.partition, entry, frame);
         } catch (fault) {
@@ -248,6 +278,7 @@ export class Fetcher {
   }
 
   #failed(partitions: readonly MirrorPartition[], why: string): void {
+    for (const partition of partitions) partition.fetching = false;
     if (this.#state === 'closed') return;
     this.#state = 'idle';
     this.#faults += 1;
