@@ -20,11 +20,22 @@ export async function authoriseReading(rights: CallerRights): Promise<void> {
   await needCluster(rights, DESCRIBE, 'DESCRIBE');
 }
 
-/** @throws Refused 29 naming the topics, of those that exist, whose configs the caller may not alter */
-export async function authoriseTopics(rights: CallerRights, existing: readonly string[]): Promise<void> {
-  if (existing.length === 0) return;
-  const operations = await rights.topics(existing);
-  const denied = existing.filter((topic) => !has(operations.get(topic) ?? 0, ALTER_CONFIGS));
+/**
+ * @param isThere asked of a topic that the caller is not told of: it may not exist, or not be shown to the caller
+ * @throws Refused 29 naming the topics, of those that exist, whose configs the caller may not alter
+ */
+export async function authoriseTopics(
+  rights: CallerRights,
+  topics: readonly string[],
+  isThere: (topic: string) => Promise<boolean>,
+): Promise<void> {
+  if (topics.length === 0) return;
+  const operations = await rights.topics(topics);
+  const denied: string[] = [];
+  for (const topic of topics) {
+    const told = operations.get(topic);
+    if (told === undefined ? await isThere(topic) : !has(told, ALTER_CONFIGS)) denied.push(topic);
+  }
   if (denied.length === 0) return;
   throw new Refused(
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,

@@ -1,5 +1,5 @@
 import type { LinkProgress, PartitionRef } from '../link/ports.ts';
-import { type StateView, partitionKey } from './state/types.ts';
+import { type StateView, type TopicRecord, partitionKey } from './state/types.ts';
 
 /**
  * One row of `describe`: KIP-1279's columns first, in its order and names, ours behind. Offsets are -1 when they
@@ -75,9 +75,11 @@ function row(view: StateView, live: Live, mirror: string, topic: string, partiti
   const stopped = state === 'STOPPED';
   const sourceOffset = progress?.sourceHighWatermark ?? -1;
   const lso = progress?.sourceLastStableOffset ?? -1;
-  const end = Math.max(record?.persistedEnd ?? -1, progress?.destinationEnd ?? -1);
+  // A link that knows is right, also when the end fell back behind what was persisted.
+  const mirroredTo = progress?.destinationEnd ?? -1;
+  const end = mirroredTo >= 0 ? mirroredTo : (record?.persistedEnd ?? -1);
   const destinationOffset = stopped || record === undefined ? -1 : end;
-  const error = stopped ? null : (progress?.error ?? live.trouble(mirror, topic));
+  const error = stopped ? settingsTrouble(topicRecord) : (progress?.error ?? live.trouble(mirror, topic));
   const failure = record?.errorMessage ?? '';
   const seenAt = progress?.sourceSeenAt ?? (record?.sourceEndAt ? record.sourceEndAt : null);
   const lastMirrored = stopped ? (record?.lastMirrored.offset ?? -1) : end - 1;
@@ -111,6 +113,11 @@ function row(view: StateView, live: Live, mirror: string, topic: string, partiti
     counts: progress?.counts ?? null,
     openTransactions: (progress?.openIds ?? record?.openIds ?? []).map(String),
   };
+}
+
+function settingsTrouble(topic: TopicRecord | undefined): string | null {
+  if (topic === undefined || !topic.configsPending || topic.error === '') return null;
+  return `the topic's settings were not given back yet: ${topic.error}`;
 }
 
 function order(a: string, b: string): number {

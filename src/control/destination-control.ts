@@ -171,6 +171,7 @@ export class DestinationControl implements MirrorReader {
       openSource: (mirror, source) => surroundings.openSource(mirror, source),
       progress: (mirror, ref) => this.#progress(mirror, ref),
       now: () => surroundings.now(),
+      sleep: (ms, signal) => surroundings.sleep(ms, signal),
     };
   }
 

@@ -150,6 +150,9 @@ function parseVerb(json: string | null): JsonVerb {
   if (changes && (mirror === undefined || mirror === null || mirror === '')) {
     throw new Refused(ErrorCode.INVALID_REQUEST, `${verb} needs the name of a mirror`);
   }
+  if (changes && all === true && Array.isArray(topics) && topics.length > 0) {
+    throw new Refused(ErrorCode.INVALID_REQUEST, 'either topics or all: the request names both');
+  }
   if (options !== undefined && options !== null && (typeof options !== 'object' || Array.isArray(options))) {
     throw new Refused(ErrorCode.INVALID_REQUEST, 'options is not an object');
   }

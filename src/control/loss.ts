@@ -21,7 +21,8 @@ export function forecastLoss(
   progress: LinkProgress | undefined,
   now: number,
 ): LossForecast {
-  const end = Math.max(record.persistedEnd, progress?.destinationEnd ?? -1);
+  const mirroredTo = progress?.destinationEnd ?? -1;
+  const end = mirroredTo >= 0 ? mirroredTo : record.persistedEnd;
   const sourceEnd = Math.max(record.sourceEnd, progress?.sourceHighWatermark ?? -1);
   const seenAt = progress?.sourceSeenAt ?? (record.sourceEndAt === 0 ? null : record.sourceEndAt);
   return {

@@ -14,6 +14,7 @@ import {
 import { planVerb } from './verbs/index.ts';
 import {
   type Plan,
+  Refused,
   type VerbError,
   type VerbRequest,
   type VerbWorld,
@@ -55,6 +56,8 @@ export class VerbRunner {
   async run(request: VerbRequest, caller: Caller, dryRun: boolean): Promise<VerbOutcome> {
     const outcome = await this.#run(request, caller, dryRun);
     const { error } = outcome;
+    // An entry of the file is tried again and again; its trouble shows in the status.
+    if (caller.rights === null && error !== null) return outcome;
     audit.publish({
       verb: request.verb,
       mirror: request.mirror,
@@ -73,7 +76,11 @@ export class VerbRunner {
       if (caller.rights !== null) await authoriseChange(caller.rights);
       const plan = await planVerb(this.#world, request);
       if (plan.error !== null) return failure(plan.error, plan);
-      if (caller.rights !== null) await authoriseTopics(caller.rights, plan.existing);
+      if (caller.rights !== null) {
+        const { destination } = this.#world;
+        const isThere = async (topic: string) => (await destination.describeTopic(topic)) !== null;
+        await authoriseTopics(caller.rights, plan.existing, isThere);
+      }
       const wrong = wholeError(request, plan.topics);
       if (wrong !== null) return failure(wrong, plan);
       if (dryRun) return { error: null, topics: plan.topics, plan };
@@ -135,12 +142,31 @@ export class VerbRunner {
     const mirror = this.#ledger.view.mirrors.get(request.mirror);
     if (request.verb === 'create' && mirror?.createdAt === command.issuedAt) return 'done';
     if (request.verb === 'delete' && mirror?.deletedAt === command.issuedAt) return 'done';
-    return planVerb(this.#world, request);
+    return this.#inTime(planVerb(this.#world, request), request.verb);
+  }
+
+  /** A source that hangs must not hold the commands behind, a failover least of all. */
+  async #inTime(plan: Promise<Plan>, verb: string): Promise<Plan> {
+    const done = new AbortController();
+    const late = this.#world.sleep(planMs, done.signal).then(
+      () => {
+        const message = `${verb} was given up, nothing was changed: the clusters did not answer within ${planMs / 1000} s`;
+        throw new Refused(ErrorCode.REQUEST_TIMED_OUT, message);
+      },
+      () => plan,
+    );
+    late.catch(() => undefined);
+    try {
+      return await Promise.race([plan, late]);
+    } finally {
+      done.abort();
+    }
   }
 }
 
 /** A start asks the source, which may be slow to answer. */
 const commandDeadlineMs = 30_000;
+const planMs = 20_000;
 
 function failure(error: VerbError, plan: Plan | null): VerbOutcome {
   return { error, topics: plan?.topics ?? [], plan: { steps: plan?.steps ?? [], notes: plan?.notes ?? [] } };

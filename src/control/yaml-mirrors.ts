@@ -90,10 +90,10 @@ export class YamlMirrors {
     lifecycle.publish({ level: 'info', message: `mirror ${entry.name} was created from ${entry.source}` });
   }
 
-  /** Literal names that the source did not have when the mirror was created. */
+  /** Literal names that could not be started when the mirror was created: not at the source, taken by another mirror … */
   async #startMissing(entry: MirrorEntry): Promise<void> {
     const missing = entry.topics.include.filter(
-      (name) => !name.startsWith('/') && !this.#view.topics.has(name),
+      (name) => !name.startsWith('/') && this.#view.topics.get(name)?.mirror !== entry.name,
     );
     if (missing.length === 0 || this.#view.mirrors.get(entry.name)?.deletedAt !== null) {
       this.#ours.delete(entry.name);

@@ -3,7 +3,7 @@ import { findLoops } from '../lineage.ts';
 import type { Draft } from '../ledger.ts';
 import type { SourceSession, TopicDescription } from '../ports.ts';
 import { align, stateColumns, UNKNOWN } from '../states.ts';
-import { isInternalTopic, parseTopicChoice, resolveTopics } from '../topic-choice.ts';
+import { isInternalTopic, matches, parseTopicChoice, resolveTopics } from '../topic-choice.ts';
 import { sourceSettings, mirrorSettings, ownedSettings, usesRemoteStorage } from '../topic-settings.ts';
 import {
   type MirrorRecord,
@@ -89,9 +89,12 @@ export async function planTopics(
 ): Promise<Plan> {
   const atSource = new Map((await session.admin.listTopics()).map((topic) => [topic.name, topic]));
   const literalInternal = include.filter((name) => isInternalTopic(name));
+  const wanted = parseTopicChoice(include);
+  const unwanted = parseTopicChoice(exclude);
+  const excluded = wanted.literals.filter((name) => !isInternalTopic(name) && matches(unwanted, name));
   const resolution = resolveTopics(
-    parseTopicChoice(include),
-    parseTopicChoice(exclude),
+    wanted,
+    unwanted,
     [...atSource.keys(), ...literalInternal].filter((name, at, all) => all.indexOf(name) === at),
   );
   const topics: TopicError[] = [];
@@ -100,7 +103,12 @@ export async function planTopics(
       topicError(name, ErrorCode.INVALID_TOPIC_EXCEPTION, 'internal topics (__…) are never mirrored'),
     );
   }
+  for (const name of excluded) {
+    const message = `${name} is excluded: topics.exclude of mirror ${mirror.name} or of the request names it`;
+    topics.push(topicError(name, ErrorCode.INVALID_REQUEST, message));
+  }
   for (const name of resolution.missing) {
+    if (excluded.includes(name)) continue;
     topics.push(
       topicError(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, `cluster ${mirror.source} has no topic ${name}`),
     );

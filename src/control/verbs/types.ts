@@ -3,6 +3,7 @@ import type { LinkProgress, PartitionRef } from '../../link/ports.ts';
 import type { Draft } from '../ledger.ts';
 import { AdminError, type ClusterAdmin, type SourceSession } from '../ports.ts';
 import type { CommandRecord, StateView, TopicError } from '../state/types.ts';
+import { BadTopicChoice } from '../topic-choice.ts';
 
 /** Verbs that change something go through the state topic as commands; the others only read. */
 export const changingVerbs = ['create', 'start', 'stop', 'failover', 'delete'] as const;
@@ -80,6 +81,8 @@ export interface VerbWorld {
   openSource(mirror: string, source: string): Promise<SourceSession>;
   progress(mirror: string, ref: PartitionRef): LinkProgress | undefined;
   now(): number;
+  /** Rejects when the signal ends it. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
 /** Thrown inside a plan: a fault of the whole request. */
@@ -111,7 +114,8 @@ export function asVerbError(error: unknown): VerbError {
     return { code, message: error.message };
   }
   const message = error instanceof Error ? error.message : String(error);
-  return { code: ErrorCode.UNKNOWN_SERVER_ERROR, message };
+  const code = error instanceof BadTopicChoice ? ErrorCode.INVALID_REQUEST : ErrorCode.UNKNOWN_SERVER_ERROR;
+  return { code, message };
 }
 
 export function liveMirror(view: StateView, name: string) {
