@@ -55,6 +55,8 @@ export interface Gateway {
 const BOOTSTRAP = 'bootstrap';
 /** How long a closing gateway waits for answers that must be heard. */
 const HEARD_OUT_MS = 10_000;
+/** A system without descriptors fails many accepts a second. */
+const ACCEPT_FAILURE_TOLD_EVERY_MS = 10_000;
 
 /**
  * Binds the bootstrap port and one port for each broker, all or none, and serves.
@@ -122,6 +124,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     return session;
   };
 
+  let quietUntil = 0;
   const bindHost = config.bind.host;
   const ports = [
     { host: bindHost, port: config.bind.port, label: BOOTSTRAP },
@@ -140,6 +143,16 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         const reason = `more than ${limits.maxConnectionsPerAddress} connections`;
         closes.set('too-many-connections', (closes.get('too-many-connections') ?? 0) + 1);
         connectionRefused.publish({ owner: config.name, address, reason });
+      },
+      onAcceptFailed: (error, { label, port }) => {
+        if (performance.now() < quietUntil) return;
+        quietUntil = performance.now() + ACCEPT_FAILURE_TOLD_EVERY_MS;
+        const where = `${config.name}: a connection to port ${port} (${label}) could not be accepted`;
+        gatewayNotice.publish({
+          gateway: config.name,
+          level: 'error',
+          message: `${where}: ${error.message}`,
+        });
       },
     },
   );

@@ -40,6 +40,8 @@ export interface ListenerHooks {
   onConnection(peer: FramedSocket, bound: Bound): FramedHandlers;
   /** A connection was closed at once because its address has too many (named `too-many-connections`). */
   onRefused?(address: string, bound: Bound): void;
+  /** The system could not accept a connection (no descriptors left); the listener goes on. */
+  onAcceptFailed?(error: Error, bound: Bound): void;
 }
 
 /** Names every address that could not be bound. */
@@ -100,14 +102,17 @@ export async function listen(
     handlers = hooks.onConnection(peer, bound);
   };
 
-  const outcomes = await Promise.allSettled(requests.map((request) => bind(request, accept)));
+  const failed = (error: Error, bound: Bound): void => hooks.onAcceptFailed?.(error, bound);
+  const outcomes = await Promise.allSettled(requests.map((request) => bind(request, accept, failed)));
   const servers = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
   const faults = outcomes.flatMap((outcome) =>
     outcome.status === 'rejected' ? [(outcome.reason as Error).message] : [],
   );
   if (faults.length > 0) {
-    await Promise.all(servers.map(({ server }) => closeServer(server)));
+    // a server is closed when its last connection has ended: whoever came already is sent away first
+    const stopped = servers.map(({ server }) => closeServer(server));
     for (const peer of peers) peer.end('shutdown');
+    await Promise.all(stopped);
     throw new BindError(faults);
   }
 
@@ -132,11 +137,17 @@ export async function listen(
 function bind(
   request: BindRequest,
   accept: (socket: Socket, bound: Bound) => void,
+  acceptFailed: (error: Error, bound: Bound) => void,
 ): Promise<{ server: Server; bound: Bound }> {
   return new Promise((resolve, reject) => {
     let bound: Bound = { host: request.host, port: request.port, label: request.label };
+    let stands = false;
     const server = createServer({ noDelay: true, keepAlive: true }, (socket) => accept(socket, bound));
-    server.once('error', (error: NodeJS.ErrnoException) => {
+    server.on('error', (error: NodeJS.ErrnoException) => {
+      if (stands) {
+        acceptFailed(error, bound);
+        return;
+      }
       const why =
         error.code === 'EADDRINUSE'
           ? 'the port is in use by another process'
@@ -148,6 +159,7 @@ function bind(
       reject(new Error(`${request.label} ${request.host}:${request.port}: ${why}`));
     });
     server.listen({ host: request.host, port: request.port, backlog: 511 }, () => {
+      stands = true;
       const address = server.address();
       if (address !== null && typeof address === 'object') bound = { ...bound, port: address.port };
       resolve({ server, bound });
