@@ -1,15 +1,18 @@
-import { afterEach, expect, inject, test } from 'vitest';
+import { afterAll, afterEach, expect, inject, test } from 'vitest';
 import { runJava } from '../harness/java.ts';
 import { until } from '../harness/until.ts';
 import { InProcess, gatewayPorts, yamlOf } from './support/isthmus-in-process.ts';
+import { Topics } from './support/topics.ts';
 
 // Who may append to a destination: the newest instance, or the copier that a mirror names.
 const { kafka44: source, kafka39: destination } = inject('clusters');
+const sourceTopics = new Topics(source.bootstrap);
 const from = ['--bootstrap', source.bootstrap];
 const to = ['--bootstrap', destination.bootstrap];
 const running: InProcess[] = [];
 let names = 0;
 
+afterAll(() => sourceTopics.close());
 afterEach(async () => {
   for (const one of running.splice(0)) await one.stop();
 });
@@ -32,7 +35,7 @@ async function started(stateTopic: string, mirrors: string, gateways = ''): Prom
 async function newTopic(count: number): Promise<string> {
   names += 1;
   const topic = `owners-${names}`;
-  await runJava('4.4.0', 'AdminTool.java', ['create', ...from, '--topic', topic, '--partitions', '1']);
+  await sourceTopics.create(topic, 1);
   if (count > 0) await produce(from, topic, count);
   return topic;
 }

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, inject, test } from 'vitest';
 import { createClusterMirrorApi } from '../../protocol/schema/94-create-cluster-mirror.ts';
 import { startMirrorTopicsApi } from '../../protocol/schema/95-start-mirror-topics.ts';
 import { stopMirrorTopicsApi } from '../../protocol/schema/96-stop-mirror-topics.ts';
@@ -9,14 +9,20 @@ import { ErrorCode } from '../../protocol/errors.ts';
 import { runJava } from '../harness/java.ts';
 import { until } from '../harness/until.ts';
 import { InProcess, gatewayPorts, yamlOf } from './support/isthmus-in-process.ts';
+import { Topics } from './support/topics.ts';
 
 // Source 4.4.0, destination 3.9.1, both shared: every test has its own topics and its own state topic.
 const { kafka44: source, kafka39: destination } = inject('clusters');
+const sourceTopics = new Topics(source.bootstrap);
+const destinationTopics = new Topics(destination.bootstrap);
 const from = ['--bootstrap', source.bootstrap];
 const to = ['--bootstrap', destination.bootstrap];
 let names = 0;
 const running: InProcess[] = [];
 
+afterAll(async () => {
+  await Promise.all([sourceTopics.close(), destinationTopics.close()]);
+});
 afterEach(async () => {
   for (const one of running.splice(0)) await one.stop();
 });
@@ -42,24 +48,6 @@ async function started(
   return one.start();
 }
 
-async function createTopic(
-  at: readonly string[],
-  topic: string,
-  partitions: number,
-  configs: readonly string[] = [],
-) {
-  const config = configs.flatMap((entry) => ['--config', entry]);
-  await runJava('4.4.0', 'AdminTool.java', [
-    'create',
-    ...at,
-    '--topic',
-    topic,
-    '--partitions',
-    String(partitions),
-    ...config,
-  ]);
-}
-
 async function produce(
   at: readonly string[],
   topic: string,
@@ -77,14 +65,9 @@ async function produce(
   ]);
 }
 
-async function configsOf(topic: string): Promise<Record<string, string>> {
-  const [line] = await runJava('4.4.0', 'AdminTool.java', ['configs', ...to, '--topic', topic]);
-  return JSON.parse(line ?? '{}') as Record<string, string>;
-}
-
 test('create, start, mirror, stop by our own verbs; settings kept and given back; delete', async () => {
   const topic = fresh('orders');
-  await createTopic(from, topic, 2, ['retention.ms=3600000', 'max.message.bytes=2000000']);
+  await sourceTopics.create(topic, 2, { 'retention.ms': '3600000', 'max.message.bytes': '2000000' });
   await produce(from, topic, 2, 1000);
   const one = await started();
 
@@ -95,7 +78,7 @@ test('create, start, mirror, stop by our own verbs; settings kept and given back
   await one.done('start', { mirror: 'm', topics: [topic] });
   const rows = await one.untilCaughtUp('m');
   expect(rows.reduce((sum, row) => sum + row.destinationOffset, 0)).toBe(1000);
-  expect(await configsOf(topic)).toMatchObject({
+  expect(await destinationTopics.configs(topic)).toMatchObject({
     'compression.type': 'producer',
     'message.timestamp.type': 'CreateTime',
     'message.timestamp.before.max.ms': '9223372036854775807',
@@ -120,7 +103,10 @@ test('create, start, mirror, stop by our own verbs; settings kept and given back
     const mirrored = rows[row.partition]?.destinationOffset ?? -1;
     expect(row).toMatchObject({ lastMirroredOffset: mirrored - 1, barrierOffset: mirrored });
   }
-  expect(await configsOf(topic)).toEqual({ 'retention.ms': '3600000', 'max.message.bytes': '2000000' });
+  expect(await destinationTopics.configs(topic)).toEqual({
+    'retention.ms': '3600000',
+    'max.message.bytes': '2000000',
+  });
   const { report } = await one.done('report', { mirror: 'm' });
   expect(report).toMatchObject([
     { partition: 0, difference: 0, cutTransactions: [], unverified: [], damage: [] },
@@ -167,11 +153,11 @@ describe('what is refused changes nothing', () => {
 
   test('at start: foreign records, other partition count, another mirror, internal and unknown names', async () => {
     const [full, wide, taken, fine] = [fresh('full'), fresh('wide'), fresh('taken'), fresh('fine')];
-    for (const topic of [full, wide, taken, fine]) await createTopic(from, topic, 1);
-    await createTopic(to, full, 1);
+    for (const topic of [full, wide, taken, fine]) await sourceTopics.create(topic, 1);
+    await destinationTopics.create(full, 1);
     await produce(to, full, 1, 5);
-    await createTopic(to, wide, 3);
-    await createTopic(to, fine, 1);
+    await destinationTopics.create(wide, 3);
+    await destinationTopics.create(fine, 1);
     const one = await started();
     await one.done('create', { mirror: 'm', options: { source: 'east' } });
     await one.done('create', { mirror: 'other', options: { source: 'east' } });
@@ -192,8 +178,8 @@ describe('what is refused changes nothing', () => {
     // the empty topic that stood there was taken over, the others were left alone
     await one.untilState('m', 'MIRRORING');
     expect((await one.rows('m')).map(({ topic }) => topic)).toEqual([fine]);
-    expect((await configsOf(fine))['retention.ms']).toBe('-1');
-    expect(await configsOf(full)).toEqual({});
+    expect((await destinationTopics.configs(fine))['retention.ms']).toBe('-1');
+    expect(await destinationTopics.configs(full)).toEqual({});
     expect(await one.ask('stop', { mirror: 'm', topics: [taken] })).toMatchObject({ error: { code: 139 } });
     expect(await one.ask('stop', { mirror: 'm', topics: [full] })).toMatchObject({ error: { code: 137 } });
     expect(await one.ask('stop', { mirror: 'm', topics: ['nothing-here'] })).toMatchObject({
@@ -221,7 +207,7 @@ describe('what is refused changes nothing', () => {
 
 test("KIP-1279's RPCs: create, start, list, describe, stop, delete", async () => {
   const topic = fresh('kip');
-  await createTopic(from, topic, 1);
+  await sourceTopics.create(topic, 1);
   await produce(from, topic, 1, 100);
   const one = await started();
   const connection = await one.connection();
@@ -280,7 +266,7 @@ test("KIP-1279's RPCs: create, start, list, describe, stop, delete", async () =>
 test('a mirror of the file is created once, its drift shown, and not created again after delete', async () => {
   const topic = fresh('yaml');
   const late = fresh('late');
-  await createTopic(from, topic, 1);
+  await sourceTopics.create(topic, 1);
   await produce(from, topic, 1, 50);
   const stateTopic = `__${fresh('state')}`;
   const mirrors = (include: string) =>
@@ -290,7 +276,7 @@ test('a mirror of the file is created once, its drift shown, and not created aga
   await until('the missing topic is named', () =>
     one.isthmus.status().destinations[0]?.mirrors[0]?.error?.includes(late),
   );
-  await createTopic(from, late, 1);
+  await sourceTopics.create(late, 1);
   await one.untilRows('file', 'is MIRRORING, the late topic too', ({ state }) => state === 'MIRRORING');
   await until('the late topic is mirrored', async () => (await one.rows('file')).length === 2, {
     timeoutMs: 40_000,
@@ -317,7 +303,7 @@ test('a mirror of the file is created once, its drift shown, and not created aga
 
 test('a settings drift is put right at the next start, and a foreign record behind our back is FAILED', async () => {
   const topic = fresh('drift');
-  await createTopic(from, topic, 1);
+  await sourceTopics.create(topic, 1);
   await produce(from, topic, 1, 20);
   const stateTopic = `__${fresh('state')}`;
   const one = await started({ stateTopic });

@@ -7,6 +7,7 @@ import { runJava, startJava } from '../harness/java.ts';
 import { type KafkaCluster, startCluster } from '../harness/kafka-cluster.ts';
 import { until } from '../harness/until.ts';
 import { gatewayPorts, yamlOf } from './support/isthmus-in-process.ts';
+import { Topics } from './support/topics.ts';
 
 // The source is this file's own, because it goes away; the destination is the shared 3.9.1.
 const destination = inject('clusters').kafka39;
@@ -81,15 +82,9 @@ async function setting(mirrors = '[]'): Promise<Setting> {
 }
 
 async function createTopic(topic: string, partitions: number): Promise<void> {
-  await runJava('4.4.0', 'AdminTool.java', [
-    'create',
-    '--bootstrap',
-    source.bootstrap,
-    '--topic',
-    topic,
-    '--partitions',
-    String(partitions),
-  ]);
+  const topics = new Topics(source.bootstrap);
+  await topics.create(topic, partitions);
+  await topics.close();
 }
 
 interface PartitionRead {
