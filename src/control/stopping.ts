@@ -277,9 +277,16 @@ function withBarrier(
   );
 }
 
-/** Step 7, and in the same transaction the topic's settings become due once no partition of it is left. */
+/**
+ * Step 7. The topic's record lives in another state partition than this one, so its settings become due before: a kill
+ * between the two leaves nothing undone, and nobody gives settings back before all partitions are STOPPED.
+ */
 async function finish(work: StopWork): Promise<void> {
   const { topic, partition } = work.ref;
+  await work.ledger.update((draft) => {
+    const owner = draft.topic(topic);
+    if (owner !== undefined && !owner.configsPending) draft.put({ ...owner, configsPending: true });
+  });
   await work.ledger.update((draft) => {
     const record = draft.partition(topic, partition);
     if (record === undefined || record.state === 'STOPPED') return;
@@ -291,8 +298,6 @@ async function finish(work: StopWork): Promise<void> {
       stop: null,
       report: record.report === null ? null : { ...record.report, finishedAt: work.now() },
     });
-    const owner = draft.topic(topic);
-    if (owner !== undefined && !owner.configsPending) draft.put({ ...owner, configsPending: true });
   });
 }
 

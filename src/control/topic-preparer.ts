@@ -117,8 +117,11 @@ export class TopicPreparer {
       );
       await ledger.update((draft) => {
         const record = draft.topic(topic.topic);
-        if (record === undefined || record.mirror !== mirror.name || sameColumns(record, columns)) return;
-        draft.put({ ...record, ...columns, error: '' });
+        if (record === undefined || record.mirror !== mirror.name) return;
+        // Stopped meanwhile: what was just set for a mirror is to be given back, perhaps once more.
+        const configsPending = record.configsPending || record.desired === 'STOPPED';
+        if (sameColumns(record, columns) && configsPending === record.configsPending) return;
+        draft.put({ ...record, ...columns, configsPending, error: '' });
       });
       await this.#untilGatewaysKnow(topic);
       await store.whenMayAppend();

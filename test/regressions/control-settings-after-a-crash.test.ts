@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { StateChange } from '../../src/control/state/types.ts';
+import { ControlUnderTest } from '../unit/src/control/support/control-under-test.ts';
+import { partitionRecord, stopProgress, topicRecord } from '../unit/src/control/support/records.ts';
+
+// Own faults: partition and topic records live in different state partitions, so a kill between their two
+// transactions left a topic STOPPED whose settings nobody ever gave back; and a topic whose creation ended after its
+// stop kept the mirror's settings for good.
+let under: ControlUnderTest;
+
+beforeEach(() => {
+  under = new ControlUnderTest();
+});
+afterEach(() => under.close());
+
+const isPartition = (change: StateChange) => 'put' in change && change.put.kind === 'partition';
+
+test('a kill between the two transactions of STOPPED loses no settings', async () => {
+  await under.recorded([partitionRecord('STOPPING', { stop: stopProgress() })], {
+    desired: 'STOPPED',
+    sourceSettings: { 'retention.ms': '7' },
+  });
+  under.world.destination.topics.get('orders')?.configs.set('retention.ms', '-1');
+  const write = under.store.write.bind(under.store);
+  let killed = false;
+  under.store.write = async (changes) => {
+    if (killed) throw new Error('this process was killed');
+    const isLast = changes.some(
+      (change) => 'put' in change && change.put.kind === 'partition' && change.put.state === 'STOPPED',
+    );
+    if (!isLast) return write(changes);
+    killed = true;
+    await write(changes.filter(isPartition));
+    throw new Error('this process was killed');
+  };
+  under.start();
+  await under.untilState('STOPPED');
+  await under.close();
+
+  under.store.write = write;
+  under.start();
+  await vi.waitFor(() => {
+    expect(under.world.destination.topics.get('orders')?.configs.get('retention.ms')).toBe('7');
+    expect(under.store.view.topics.get('orders')?.configsPending).toBe(false);
+  }, 5000);
+});
+
+test('a topic that was being created when its mirror was stopped gets the settings of the source', async () => {
+  await under.recorded([partitionRecord('LOG_ALIGNMENT')], { destinationTopicId: '' });
+  under.world.destination.topics.clear();
+  under.world.source.topics.get('orders')?.configs.set('retention.ms', '7');
+  const { destination } = under.world;
+  const create = destination.createTopic.bind(destination);
+  const slow = Promise.withResolvers<void>();
+  let asked = false;
+  destination.createTopic = async (topic) => {
+    asked = true;
+    await slow.promise;
+    return create(topic);
+  };
+  under.start();
+  await vi.waitFor(() => expect(asked).toBe(true));
+  await under.ask('stop', { mirror: 'east-to-west', all: true });
+  await under.untilState('STOPPED');
+  slow.resolve();
+  await vi.waitFor(() => {
+    expect(Object.fromEntries(destination.topics.get(topicRecord.topic)?.configs ?? [])).toEqual({
+      'retention.ms': '7',
+    });
+  }, 5000);
+});
