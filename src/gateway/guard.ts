@@ -67,8 +67,14 @@ export function judgeChange({ view, config }: GuardServices, topic: string): Jud
 
 export const NOT_ATTEMPTED: Omit<Refusal, 'topic'> = {
   code: ErrorCode.OPERATION_NOT_ATTEMPTED,
-  message: 'not attempted: another entry of the same request names a mirror topic',
+  message: 'not attempted: another entry of the same request was refused',
 };
+
+/** A topic id of which nobody could tell the name: it may be a mirror topic's, so it is never let through. */
+export function unknownIdRefusal(topicId: string): Refusal {
+  const message = `no topic is known to have the id ${topicId}, or it could not be asked for; try again`;
+  return { code: ErrorCode.UNKNOWN_TOPIC_ID, message, topic: topicId };
+}
 
 function stateTopicRefusal(topic: string): Refusal {
   return {

@@ -285,7 +285,14 @@ export class Cluster {
     if (this.#closed) return Promise.reject(new ClusterUnreachableError(this.name, ['it was closed by us']));
     const key = `${nodeId}/${lane}`;
     const known = this.#lanes.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      return known.then((connection) => {
+        if (connection.isOpen) return connection;
+        // it was ended, and its end was not told yet
+        if (this.#lanes.get(key) === known) this.#lanes.delete(key);
+        return this.#lane(nodeId, lane, timeoutMs, open);
+      });
+    }
     const made = this.#opened(open, timeoutMs);
     this.#lanes.set(key, made);
     const forget = (): void => {

@@ -1,11 +1,11 @@
 import { decodeRequest } from '../../../protocol/frame/messages.ts';
 import { deleteTopicsApi } from '../../../protocol/schema/20-delete-topics.ts';
-import { judgeChange } from '../guard.ts';
+import { judgeChange, unknownIdRefusal } from '../guard.ts';
 import type { ApiRule, RequestSeen, Verdict } from '../rule.ts';
 import { whenLoaded } from './common.ts';
 import { refuseWhole } from './refuse-whole.ts';
 
-/** DeleteTopics, by name and (6) by id. An id that the cluster does not know is the broker's to refuse. */
+/** DeleteTopics, by name and (6) by id. An id whose name is not known could be a mirror topic's: refused. */
 export const deleteTopicsRule: ApiRule = {
   key: deleteTopicsApi.key,
   versions: [deleteTopicsApi.min, deleteTopicsApi.max],
@@ -23,7 +23,10 @@ function run(request: RequestSeen): Verdict {
   if (unknown.length > 0) return { kind: 'wait', until: ids.resolve(unknown.map(({ topicId }) => topicId)) };
   const entries = named.map((entry) => {
     const name = entry.name ?? ids.nameOf(entry.topicId);
-    return { entry, judgement: name === undefined ? undefined : judgeChange(request, name) };
+    return {
+      entry,
+      judgement: name === undefined ? unknownIdRefusal(entry.topicId) : judgeChange(request, name),
+    };
   });
   return refuseWhole(deleteTopicsApi, request, entries, (responses) => ({ responses }));
 }
