@@ -17,11 +17,16 @@ afterEach(async () => {
   for (const one of running.splice(0)) await one.stop();
 });
 
-async function started(stateTopic: string, mirrors: string, gateways = ''): Promise<InProcess> {
+async function started(
+  stateTopic: string,
+  mirrors: string,
+  gateways = '',
+  [east, west] = [source.bootstrap, destination.bootstrap],
+): Promise<InProcess> {
   const ports = await gatewayPorts();
   const yaml = yamlOf({
-    source: source.bootstrap,
-    destination: destination.bootstrap,
+    source: east,
+    destination: west,
     ports,
     stateTopic,
     mirrors,
@@ -104,4 +109,18 @@ test('a foreign copier writes through a mirror-role gateway; its ids are mapped,
   const [stopped] = await one.untilState('m', 'STOPPED');
   expect(stopped).toMatchObject({ barrierOffset: 150, lastMirroredOffset: 149 });
   await until('the settings are given back', async () => !(await one.rows('m'))[0]?.configsPending);
+});
+
+test('a topic is not mirrored back to where it comes from', async () => {
+  const topic = await newTopic(5);
+  const entry = `\n  - { name: m, source: east, destination: west, topics: { include: [${topic}] } }`;
+  const there = await started('__owners_state_3', entry);
+  await there.untilCaughtUp('m');
+
+  // the same pair the other way round: its source is the cluster that mirrors the topic from here
+  const back = await started('__owners_state_3', '[]', '', [destination.bootstrap, source.bootstrap]);
+  await back.done('create', { mirror: 'back', options: { source: 'east' } });
+  const answer = await back.ask('start', { mirror: 'back', topics: [topic] });
+  expect(answer.error?.message).toMatch(/Detected mirror loop/);
+  expect(await back.rows('back')).toEqual([]);
 });

@@ -197,6 +197,8 @@ export class FakeWorld implements Surroundings {
   readonly logs = new Map<string, FakeLog>();
   readonly links: FakeLink[] = [];
   mirroredAtSource: readonly MirroredTopic[] = [];
+  /** Why the source's own mirrors can't be read. */
+  lineageFault: Error | null = null;
   verdict: TailVerdict = { kind: 'equal' };
   opened = 0;
   closedSessions = 0;
@@ -227,7 +229,10 @@ export class FakeWorld implements Surroundings {
         return link;
       },
       compareTail: async () => this.verdict,
-      mirroredTopics: async () => this.mirroredAtSource,
+      mirroredTopics: async () => {
+        if (this.lineageFault !== null) throw this.lineageFault;
+        return this.mirroredAtSource;
+      },
       close: async () => {
         this.closedSessions += 1;
       },
