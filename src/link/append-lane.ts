@@ -67,6 +67,11 @@ export class AppendLane<Cargo> {
     return true;
   }
 
+  /** The system has taken all bytes of the request in progress. */
+  get isFlushed(): boolean {
+    return this.#connection !== null && this.#connection.bytesToWrite === 0;
+  }
+
   /** Partitions that wait behind a request that has been on its way for more than `ms`. */
   behindSilence(now: number, ms: number): readonly MirrorPartition[] {
     return this.#busy && now - this.#busySince > ms ? this.#ready : [];

@@ -4,7 +4,8 @@ import { DataEngine, type DataItem, type Outcomes } from './data-engine.ts';
 import type { EndReader, EndReading } from './end-reader.ts';
 import { LinkFailureError, linkFailure, nameOf, textOf } from './failure.ts';
 import { whyNoLeader } from './topic-identity.ts';
-import { SILENT_AFTER_MS, isStuck } from './fetch-plan.ts';
+import { isStuck } from './fetch-plan.ts';
+import type { FramePool } from './frame-pool.ts';
 import { type ReadBackVerdict, type ReplyVerdict, judgeIdleEnd } from './judge.ts';
 import { MarkerEngine, type MarkerItem } from './marker-engine.ts';
 import { type AppendRequest, IDLE, type MirrorPartition, PREPARING, WAITING } from './partition.ts';
@@ -96,8 +97,20 @@ export class Appender implements Outcomes {
 
   /** Partitions that can't be appended now and whose queues others could use: stuck ones, and those behind a silent request. */
   stuck(partitions: readonly MirrorPartition[], now: number): MirrorPartition[] {
-    const behind = new Set(this.#lanes().flatMap((lane) => lane.behindSilence(now, SILENT_AFTER_MS)));
-    return partitions.filter((partition) => behind.has(partition) || isStuck(partition, now));
+    const { settings } = this.#options;
+    const behind = new Set(this.#lanes().flatMap((lane) => lane.behindSilence(now, settings.silentAfterMs)));
+    return partitions.filter((partition) => behind.has(partition) || isStuck(partition, now, settings));
+  }
+
+  /**
+   * The batch of an unanswered request is kept in a buffer of its own: it may be needed for a comparison long after,
+   * and the response that it came with holds memory for many. Not while the system may still read it there.
+   */
+  detach({ append, queue }: MirrorPartition, pool: FramePool): void {
+    if (append.at !== 'settling' && append.at !== 'sent') return;
+    const { request } = append;
+    if (append.at === 'sent' && this.#dataLanes.get(request.nodeId)?.isFlushed !== true) return;
+    queue.detach(request.to, (copy) => pool.adopt(copy, 0));
   }
 
   close(): void {

@@ -35,7 +35,7 @@ export function planFetch(
   for (let i = 0; i < members.length; i += 1) {
     const partition = members[(i + turn) % members.length] as MirrorPartition;
     if (!mayFetch(partition)) continue;
-    if (!hasRoom(partition, members.length, largest, settings) || isSilent(partition, now)) {
+    if (!hasRoom(partition, members.length, largest, settings) || isSilent(partition, now, settings)) {
       full = true;
       continue;
     }
@@ -59,20 +59,18 @@ export function planFetch(
 
 /** Queued pieces of a partition that are enough, whatever their bytes: commit markers weigh nothing. */
 const MAX_PIECES = 10_000;
-/** A request so old is silent: its partitions get nothing more, and what is queued may be let go. */
-export const SILENT_AFTER_MS = 5_000;
-const STUCK_AFTER_MS = 2_000;
 
-export function isSilent(partition: MirrorPartition, now: number): boolean {
+/** Its request has no outcome for long. */
+export function isSilent(partition: MirrorPartition, now: number, settings: LinkSettings): boolean {
   const request = partition.request;
-  return request !== null && now - request.sentAt > SILENT_AFTER_MS;
+  return request !== null && now - request.sentAt > settings.silentAfterMs;
 }
 
 /** It has something to append and no way to do so for a while: no leader, no in-sync followers, state not written. */
-export function isStuck(partition: MirrorPartition, now: number): boolean {
+export function isStuck(partition: MirrorPartition, now: number, settings: LinkSettings): boolean {
   const { at } = partition.append;
   if (at !== 'waiting' && at !== 'preparing') return false;
-  return partition.queue.length > 0 && now - partition.headSince > STUCK_AFTER_MS;
+  return partition.queue.length > 0 && now - partition.headSince > settings.silentAfterMs;
 }
 
 function mayFetch(partition: MirrorPartition): boolean {

@@ -245,7 +245,11 @@ export class MirrorLink {
   /** Others need the memory of what can't be appended now: it is fetched again when it can be. */
   #relieve(partitions: readonly MirrorPartition[], now: number): void {
     for (const partition of this.#appender.stuck(partitions, now)) partition.holdBack();
-    for (const partition of partitions) if (isSilent(partition, now)) this.#letGoBehind(partition);
+    for (const partition of partitions) {
+      if (!isSilent(partition, now, this.#settings)) continue;
+      this.#letGoBehind(partition);
+      this.#appender.detach(partition, this.#pool);
+    }
   }
 
   /** A broker is silent: what is queued behind its request. */

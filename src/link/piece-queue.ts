@@ -1,3 +1,4 @@
+import type { Frame } from './frame-pool.ts';
 import type { Piece } from './pieces.ts';
 
 /** Pieces of one partition between transform and append: dense, in offset order. Data pieces hold their frames. */
@@ -58,6 +59,19 @@ export class PieceQueue {
       }
       this.#drop(piece);
       this.#items.pop();
+    }
+  }
+
+  /** Gives the batches below `offset` buffers of their own, where they hold a much larger response. */
+  detach(offset: number, own: (copy: Buffer) => Frame): void {
+    for (let i = this.#head; i < this.#items.length; i += 1) {
+      const piece = this.#items[i] as Piece;
+      if (piece.offset >= offset) return;
+      if (piece.kind !== 'data' || piece.frame === null) continue;
+      if (piece.frame.bytes.length < 2 * piece.bytes.length) continue;
+      const bytes = Buffer.from(piece.bytes);
+      this.#items[i] = { ...piece, bytes, frame: own(bytes) };
+      piece.frame.release();
     }
   }
 

@@ -44,6 +44,11 @@ export interface LinkSettings {
   readonly readBackTimeoutMs: number;
   /** How long `remove` waits for an unanswered append before it gives up, naming the broker. */
   readonly silenceMs: number;
+  /**
+   * After so long a request counts as silent and a partition that can't be appended as stuck: it is not fetched for,
+   * and lets go of buffers that others wait for.
+   */
+  readonly silentAfterMs: number;
   /** How often the ends of idle partitions are read. */
   readonly endWatchMs: number;
   /** How long an end must stand still before a request that may have held markers counts as ended. */
@@ -73,6 +78,7 @@ export const defaultLinkSettings: LinkSettings = {
   produceTimeoutMs: 30_000,
   readBackTimeoutMs: 2_000,
   silenceMs: 60_000,
+  silentAfterMs: 5_000,
   endWatchMs: 1_000,
   markerStillMs: 2_000,
   backoffMs: 100,

@@ -163,6 +163,11 @@ export class BrokerConnection {
     return this.#socket.bytesBuffered;
   }
 
+  /** Bytes of requests that the system has not taken yet. */
+  get bytesToWrite(): number {
+    return this.#socket.bytesToWrite;
+  }
+
   get writableNeedDrain(): boolean {
     return this.#socket.writableNeedDrain;
   }

@@ -32,6 +32,36 @@ async function feed(link: LinkUnderTest, rounds: number): Promise<void> {
   }
 }
 
+/** One response and nothing more. */
+const TIGHT = { bufferBytes: 100 * 1024, fetchMaxBytes: 64 * 1024 };
+
+test('a silent broker keeps only what was sent to it, not the response that it came with', async () => {
+  const link = await start({
+    source: { topics },
+    destination: { brokers: [1, 2], topics },
+    settings: TIGHT,
+  });
+  link.destination.setLeader('t', 0, 2);
+  link.destination.setLeader('t', 1, 1);
+  const held = link.destination.next(PRODUCE, { kind: 'hold', when: 'after' }, { node: 2 });
+  link.from(0).append(plainBatch(1));
+  for (let k = 0; k < 6; k += 1) link.from(1).append(plainBatch(400));
+  link.add(0);
+  link.add(1);
+  await held.met;
+  await feed(link, 10);
+  expect(link.progress(0).requestAgeMs).toBeGreaterThan(0);
+  // the reply is lost, so the batch that was kept is what the log is compared with
+  await link.destination.stopNode(2);
+  await link.destination.startNode(2);
+  held.release();
+  await link.mirrored(0);
+  await link.mirrored(1);
+  link.expectEqual(0);
+  link.expectEqual(1);
+  expect(link.progress(0).settledBy).toBe('look');
+}, 40_000);
+
 test.each([
   [
     'too few in-sync replicas',

@@ -17,6 +17,7 @@ const QUICK: Partial<LinkSettings> = {
   fetchMaxWaitMs: 50,
   readBackTimeoutMs: 1_000,
   silenceMs: 400,
+  silentAfterMs: 600,
   endWatchMs: 30,
   markerStillMs: 60,
   backoffMs: 5,
