@@ -23,8 +23,10 @@ export class Backoff {
     return this.#tries.get(key)?.attempts ?? 0;
   }
 
+  /** A moment further away than the longest pause comes of a clock that was set back: due. */
   isDue(key: string, now: number): boolean {
-    return now >= (this.#tries.get(key)?.dueAt ?? 0);
+    const left = (this.#tries.get(key)?.dueAt ?? 0) - now;
+    return left <= 0 || left > this.#maxMs;
   }
 
   worked(key: string): void {

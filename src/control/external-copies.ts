@@ -38,8 +38,11 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
         message: `mirror ${mirror} copies by itself; set copier: external to copy into it`,
       };
     }
-    const held = this.#held.get(partitionKey(topic, partition));
-    if (held === undefined || !this.#mayAppend()) {
+    const key = partitionKey(topic, partition);
+    const held = this.#held.get(key);
+    const state = this.#ledger.view.partitions.get(key)?.state;
+    const isOpen = state === 'LOG_ALIGNMENT' || state === 'MIRRORING';
+    if (held === undefined || !isOpen || !this.#mayAppend()) {
       return { kind: 'not-leader', message: `${topic}-${partition} of mirror ${mirror} is not ready here` };
     }
     return { kind: 'owned', expectedOffset: held.end };
@@ -69,11 +72,11 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
       });
   }
 
-  adopt(mirror: string, record: PartitionRecord, releasedEnd: number | null): void {
+  adopt(mirror: string, record: PartitionRecord, releasedEnd: number | null, begins: () => void): void {
     const key = partitionKey(record.topic, record.partition);
     if (this.#held.has(key) || this.#adopting.has(key)) return;
     this.#adopting.add(key);
-    void this.#adopt(mirror, record, releasedEnd).finally(() => this.#adopting.delete(key));
+    void this.#adopt(mirror, record, releasedEnd, begins).finally(() => this.#adopting.delete(key));
   }
 
   release(topic: string, partition: number): void {
@@ -111,7 +114,12 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
     return new Map([...this.#held].map(([key, { end }]) => [key, end]));
   }
 
-  async #adopt(mirror: string, record: PartitionRecord, releasedEnd: number | null): Promise<void> {
+  async #adopt(
+    mirror: string,
+    record: PartitionRecord,
+    releasedEnd: number | null,
+    begins: () => void,
+  ): Promise<void> {
     const ref = { topic: record.topic, partition: record.partition };
     const writes = new PartitionWrites(this.#ledger, mirror);
     try {
@@ -129,6 +137,7 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
         return;
       }
       await writes.epochBegins(ref, { epoch: 0, offset: 0 });
+      begins();
       this.#held.set(partitionKey(ref.topic, ref.partition), { end, batches: 0 });
     } catch {
       // The cluster did not answer: the runner adopts again in its next round.

@@ -14,8 +14,11 @@ import type { KnownEnd } from './stopping.ts';
 
 /** The mirror-role side of a partition with `copier: external`. */
 export interface ExternalCopier {
-  /** Called with the record each time round; does nothing for a partition it holds already. */
-  adopt(mirror: string, record: PartitionRecord, releasedEnd: number | null): void;
+  /**
+   * Called with the record each time round; does nothing for a partition it holds already.
+   * @param begins called before the first grant: what the last process released no longer counts
+   */
+  adopt(mirror: string, record: PartitionRecord, releasedEnd: number | null, begins: () => void): void;
   /** Gives nothing more out for the partition. */
   release(topic: string, partition: number): void;
   progress(topic: string, partition: number): LinkProgress | undefined;
@@ -80,11 +83,12 @@ export class LinkedPartitions {
     const key = keyOf(record);
     const ref = { topic: record.topic, partition: record.partition };
     const released = this.releasedEnd(ref);
-    this.#touched.add(key);
     if (this.#isExternal) {
-      this.#options.external.adopt(this.#options.mirror.name, record, released);
+      const { external, mirror } = this.#options;
+      external.adopt(mirror.name, record, released, () => this.#touched.add(key));
       return;
     }
+    this.#touched.add(key);
     this.#linked.set(key, ref);
     this.#link(session).add(ref, resumePoint(topic, record, released));
   }

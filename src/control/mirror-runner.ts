@@ -58,6 +58,8 @@ export class MirrorRunner {
   readonly #preparer: TopicPreparer;
   readonly #retries: Backoff;
   readonly #limits: RetryLimits;
+  /** What this process retried: retries that an older one used up do not count. */
+  readonly #retried = new Set<string>();
   readonly #persistedAt = new Map<string, number>();
   readonly #abort = new AbortController();
   #watchedAt = 0;
@@ -208,8 +210,9 @@ export class MirrorRunner {
 
   async #retryWhenDue(ref: PartitionRef, attempt: number): Promise<void> {
     const key = keyOf(ref);
-    if (attempt < 0 || attempt >= this.#limits.attempts) return;
+    if (attempt < 0 || (attempt >= this.#limits.attempts && this.#retried.has(key))) return;
     if (!this.#retries.isDue(key, this.#options.surroundings.now())) return;
+    this.#retried.add(key);
     await this.#writes.retried(ref);
   }
 
