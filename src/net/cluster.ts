@@ -9,7 +9,7 @@ import {
   judgeProperty,
 } from '../config/client-properties.ts';
 import { connectionClosed, connectionOpened } from '../observe/channels.ts';
-import { CallTimeoutError } from './close-cause.ts';
+import { CallTimeoutError, ConnectionClosedError } from './close-cause.ts';
 import { BrokerConnection } from './connection.ts';
 import { type Broker, type LeaderAndEpoch, MetadataCache, type TopicMetadata } from './metadata.ts';
 import { ClusterUnreachableError, connectToAny } from './race.ts';
@@ -197,34 +197,41 @@ export class Cluster {
   }
 
   /**
-   * Node id of a coordinator. Waits while the broker says that it is loading or being elected.
-   * @throws Error naming Kafka's error when it stays away longer than `timeoutMs` (default 30 s)
+   * Node id of a coordinator. Waits while the broker says that it is loading or being elected, and asks again elsewhere
+   * when the one that was asked is silent or gone.
+   * @throws ClusterUnreachableError, or Error naming what stood against it for longer than `timeoutMs` (default 30 s)
    */
   async coordinator(type: 'group' | 'transaction', key: string, timeoutMs = 30_000): Promise<number> {
     const until = performance.now() + timeoutMs;
-    const keyType = type === 'group' ? 0 : 1;
+    const question = { key, keyType: type === 'group' ? 0 : 1, coordinatorKeys: [key] };
+    const fault = (why: string): Error =>
+      new Error(`${type} coordinator of "${key}" on ${this.name}: ${why}`.trim());
     for (;;) {
       const connection = await this.anyConnection('metadata');
-      const found = await connection.call(
-        findCoordinatorApi,
-        { key, keyType, coordinatorKeys: [key] },
-        { timeoutMs: METADATA_TIMEOUT_MS },
-      );
-      const answer = found.coordinators.find((one) => one.key === key) ?? found;
-      if (answer.errorCode === ErrorCode.NONE) {
+      const asked = connection.call(findCoordinatorApi, question, {
+        timeoutMs: Math.min(METADATA_TIMEOUT_MS, timeoutMs / 4),
+      });
+      const found = await asked.catch((error: unknown) => {
+        const silent = error instanceof CallTimeoutError;
+        // no append ever runs on this lane, so a silent connection may be given up
+        if (silent) connection.end('local-close', 'no answer to FindCoordinator');
+        if (!silent && !(error instanceof ConnectionClosedError)) throw error;
+        if (performance.now() > until || this.#closed) throw fault(error.message);
+        return null;
+      });
+      const answer = found?.coordinators.find((one) => one.key === key) ?? found;
+      if (answer?.errorCode === ErrorCode.NONE) {
         const { nodeId, host, port } = answer;
         if (this.#cache.broker(nodeId) === undefined)
           this.#cache.noteBroker({ nodeId, host, port, rack: null });
         return nodeId;
       }
-      const waits =
-        answer.errorCode === ErrorCode.COORDINATOR_LOAD_IN_PROGRESS ||
-        answer.errorCode === ErrorCode.COORDINATOR_NOT_AVAILABLE;
-      if (!waits || performance.now() > until || this.#closed) {
-        const text = answer.errorMessage ?? '';
-        throw new Error(
-          `${type} coordinator of "${key}" on ${this.name}: ${errorName(answer.errorCode)} ${text}`.trim(),
-        );
+      if (answer !== null) {
+        const waits =
+          answer.errorCode === ErrorCode.COORDINATOR_LOAD_IN_PROGRESS ||
+          answer.errorCode === ErrorCode.COORDINATOR_NOT_AVAILABLE;
+        if (!waits || performance.now() > until || this.#closed)
+          throw fault(`${errorName(answer.errorCode)} ${answer.errorMessage ?? ''}`);
       }
       await delay(100);
     }
