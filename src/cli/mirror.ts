@@ -167,7 +167,8 @@ async function change(
     const answer = await askVerb(connection, { ...request, dryRun: flags.dryRun === true });
     const waits = flags.dryRun !== true && flags.wait && verb !== 'delete';
     const taken = (answer.topics ?? []).flatMap(({ topic, error }) => (error === undefined ? [topic] : []));
-    if (!waits || answer.error !== undefined || (taken.length === 0 && (answer.topics ?? []).length > 0)) {
+    // nothing was taken: no end state to wait for
+    if (!waits || answer.error !== undefined || taken.length === 0) {
       return finish(answer, { verb, name, flags, rows: null, report: null }, io);
     }
     const state = verb === 'start' ? 'MIRRORING' : 'STOPPED';
@@ -233,6 +234,7 @@ function doneText(verb: string, name: string, answer: VerbAnswer): string {
     case 'start':
       return `start of mirror ${name} is under way${which}`;
     default:
+      if (topics.length === 0) return `mirror ${name} has no topics: nothing to do`;
       return `${verb} of mirror ${name} is under way${which}`;
   }
 }

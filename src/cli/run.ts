@@ -46,16 +46,15 @@ export function addRun(program: Command, io: Io, start: StartRun): void {
         io.interrupted.addEventListener('abort', () => resolve(null), { once: true });
       });
       try {
-        const begun = await Promise.race([running.ready.then(() => 'ready'), interrupted]);
+        const ended = (running.ended ?? new Promise<string>(() => undefined)).then((reason) => ({ reason }));
+        // one destination may be taken over while another is still waited for
+        const begun = await Promise.race([running.ready.then(() => 'ready' as const), interrupted, ended]);
         if (begun === 'ready') {
           io.out('ready\n');
           live?.start();
-          const reason = await Promise.race([
-            interrupted,
-            running.ended ?? new Promise<string>(() => undefined),
-          ]);
-          if (reason !== null) throw failed(reason);
         }
+        const end = begun === 'ready' ? await Promise.race([interrupted, ended]) : begun;
+        if (end !== null) throw failed(end.reason);
       } finally {
         live?.stop();
         await running.close();

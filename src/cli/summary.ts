@@ -7,7 +7,10 @@ export interface Summary {
   readonly partitions: number;
   /** `8 MIRRORING, 1 FAILED` */
   readonly states: string;
+  /** Of the partitions whose lag is known, -1 when it is known of none. */
   readonly lag: number;
+  /** Partitions that are not STOPPED and whose lag is not known. */
+  readonly unknownLag: number;
   readonly held: number;
   /** null with one look only. */
   readonly recordsPerSecond: number | null;
@@ -26,7 +29,9 @@ export function summaries(
   const groups = Map.groupBy(rows, ({ mirror }) => mirror);
   return [...groups].map(([mirror, own]) => {
     const states = Map.groupBy(own, ({ state }) => state);
-    const lag = own.reduce((sum, row) => sum + Math.max(0, row.lag), 0);
+    const unknownLag = own.filter((row) => row.lag < 0 && row.state !== 'STOPPED').length;
+    const isKnown = unknownLag === 0 || own.some((row) => row.lag >= 0);
+    const lag = isKnown ? own.reduce((sum, row) => sum + Math.max(0, row.lag), 0) : -1;
     let records: number | null = null;
     let size: number | null = null;
     if (before !== null && elapsedMs > 0) {
@@ -44,10 +49,11 @@ export function summaries(
       partitions: own.length,
       states: [...states].map(([state, some]) => `${some.length} ${state}`).join(', '),
       lag,
+      unknownLag,
       held: own.reduce((sum, row) => sum + Math.max(0, row.held ?? 0), 0),
       recordsPerSecond: records,
       bytesPerSecond: size,
-      catchUpMs: lag === 0 ? 0 : records === null || records <= 0 ? null : (lag / records) * 1_000,
+      catchUpMs: lag < 0 ? null : catchUpOf(lag, records),
       error:
         own.find(({ errorMessage }) => errorMessage !== null && errorMessage !== '')?.errorMessage ?? null,
     };
@@ -61,7 +67,7 @@ export function summaryTable(lines: readonly Summary[]): string {
       { title: 'MIRROR', of: (line) => line.mirror, max: 40 },
       { title: 'PARTITIONS', of: (line) => String(line.partitions), right: true },
       { title: 'STATES', of: (line) => line.states },
-      { title: 'LAG', of: (line) => String(line.lag), right: true },
+      { title: 'LAG', of: lagText, right: true },
       { title: 'HELD', of: (line) => String(line.held), right: true },
       { title: 'RECORDS/S', of: (line) => rate(line.recordsPerSecond), right: true },
       {
@@ -78,6 +84,17 @@ export function summaryTable(lines: readonly Summary[]): string {
     ],
     lines,
   );
+}
+
+/** `12+`: of some partitions it is not known. */
+function lagText({ lag, unknownLag }: Summary): string {
+  if (lag < 0) return '-';
+  return unknownLag > 0 ? `${lag}+` : String(lag);
+}
+
+function catchUpOf(lag: number, recordsPerSecond: number | null): number | null {
+  if (lag === 0) return 0;
+  return recordsPerSecond === null || recordsPerSecond <= 0 ? null : (lag / recordsPerSecond) * 1_000;
 }
 
 function rate(value: number | null): string {

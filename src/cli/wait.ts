@@ -27,6 +27,7 @@ export async function waitForState(
 ): Promise<readonly PartitionRow[]> {
   const began = performance.now();
   let told = '';
+  let trouble = '';
   let lost = 0;
   let overSince: number | null = null;
   let connection = await connect();
@@ -46,6 +47,7 @@ export async function waitForState(
         const done = rows.filter(({ state }) => state === want.state).length;
         const broken = rows.filter(({ state }) => state === 'FAILED').length;
         const text = progress(rows, want, done, broken);
+        trouble = troubleOf(rows, want);
         if (text !== told) {
           io.err(io.errIsTerminal ? `\r\u001b[K${text}` : `${text}\n`);
           told = text;
@@ -60,7 +62,7 @@ export async function waitForState(
         throw failed(`interrupted; the verb goes on, see: isthmus mirror describe ${want.mirror}`);
       if (performance.now() - began > want.timeoutMs) {
         throw failed(
-          `not ${want.state} after ${duration(want.timeoutMs)} (${told}); the verb goes on, ` +
+          `not ${want.state} after ${duration(want.timeoutMs)} (${told})${trouble}; the verb goes on, ` +
             `see: isthmus mirror describe ${want.mirror}`,
         );
       }
@@ -77,6 +79,13 @@ async function rowsOf(connection: BrokerConnection, want: WaitFor): Promise<read
   if (!answer.ok) throw failed(answer.error?.message ?? 'describe was refused');
   const rows = answer.describe ?? [];
   return want.topics.length === 0 ? rows : rows.filter(({ topic }) => want.topics.includes(topic));
+}
+
+/** What keeps the first of them from its end state. */
+function troubleOf(rows: readonly PartitionRow[], want: WaitFor): string {
+  const held = rows.find((row) => row.state !== want.state && (row.errorMessage ?? '') !== '');
+  if (held === undefined) return '';
+  return `; ${held.topic}-${held.partition} is ${held.state}: ${held.errorMessage}`;
 }
 
 function progress(rows: readonly PartitionRow[], want: WaitFor, done: number, broken: number): string {

@@ -34,6 +34,7 @@ export interface MirrorStatus {
   readonly copier: string;
   /** Partitions by state. */
   readonly states: Readonly<Record<string, number>>;
+  /** Of the partitions whose lag is known, -1 when it is known of none that is not STOPPED. */
   readonly lag: number;
   readonly error: string | null;
   readonly drift: readonly string[];
@@ -238,7 +239,7 @@ export class DestinationControl implements MirrorReader {
         sourceClusterId: mirror.sourceClusterId,
         copier: store.view.mirrors.get(mirror.mirror)?.copier ?? 'link',
         states,
-        lag: rows.reduce((sum, row) => sum + Math.max(0, row.lag), 0),
+        lag: lagOf(rows),
         error: this.#runners.get(mirror.mirror)?.error ?? this.#yaml.trouble(mirror.mirror),
         drift: drift.filter((entry) => entry.mirror === mirror.mirror).map(({ message }) => message),
       };
@@ -273,6 +274,12 @@ export class DestinationControl implements MirrorReader {
       fields: { incarnation, mirrors: mirrors.map(({ mirror }) => mirror) },
     });
   }
+}
+
+function lagOf(rows: readonly DescribeRow[]): number {
+  const known = rows.filter(({ lag }) => lag >= 0);
+  if (known.length === 0 && rows.some(({ state }) => state !== 'STOPPED')) return -1;
+  return known.reduce((sum, { lag }) => sum + lag, 0);
 }
 
 const roundMs = 500;

@@ -21,7 +21,6 @@ import {
   type OwnerRecord,
   type ResultRecord,
   type StateChange,
-  type StateFenced,
   type StateRecord,
   type StateStore,
   StateUnusable,
@@ -81,7 +80,8 @@ export class TopicStateStore implements StateStore {
   #pending: ViewChange[] = [];
   #previousOwners: ReadonlyMap<number, Stored<OwnerRecord>> = new Map();
   #incarnation = 0;
-  #fenced: StateFenced | null = null;
+  /** Why this process may write no more: another instance took over, or the state can't be followed. */
+  #fenced: Error | null = null;
   #opened = false;
   #closing = false;
   #ticker: NodeJS.Timeout | null = null;
@@ -169,7 +169,8 @@ export class TopicStateStore implements StateStore {
         if (change !== undefined) this.#pending.push(change);
       },
       onBatchEnd: () => this.#publish(),
-      onFailed: (error) => this.#unreadable(error),
+      // nothing may be decided, and nothing appended
+      onFailed: (error) => this.#fence(error),
     });
     this.#reader = reader;
     this.#readerReady.resolve(reader);
@@ -373,7 +374,7 @@ export class TopicStateStore implements StateStore {
     });
   }
 
-  #fence(error: StateFenced): void {
+  #fence(error: Error): void {
     if (this.#fenced !== null) return;
     this.#fenced = error;
     this.#lease.end();
@@ -382,13 +383,6 @@ export class TopicStateStore implements StateStore {
     this.#writers?.fail(error);
     lifecycle.publish({ level: 'error', message: error.message, fields: { incarnation: this.#incarnation } });
     for (const listener of this.#fencedListeners.splice(0)) listener(error);
-  }
-
-  /** The state topic can't be followed: nothing may be decided, and nothing appended. */
-  #unreadable(error: Error): void {
-    this.#lease.end();
-    this.#writers?.fail(error);
-    lifecycle.publish({ level: 'error', message: error.message });
   }
 
   #shutDown(error: Error): void {

@@ -298,8 +298,9 @@ export interface StateStore {
   /** Resolves after the first full read. */
   whenLoaded(): Promise<void>;
 
+  /** true once another instance took over, or the state topic can't be followed any more: nothing is written again. */
   readonly fenced: boolean;
-  /** Called once, at the first fenced write (or at once when it has happened). */
+  /** Called once, when `fenced` becomes true (or at once when it is). */
   onFenced(listener: (error: Error) => void): void;
   /**
    * false when fenced, when no state write SENT in the last 3 s was acknowledged, or within 3 s after fencing an

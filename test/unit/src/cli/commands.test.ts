@@ -301,6 +301,7 @@ describe('small parts', () => {
         partitions: 2,
         states: '1 MIRRORING, 1 FAILED',
         lag: 50,
+        unknownLag: 1,
         held: 0,
         recordsPerSecond: 50,
         bytesPerSecond: 1_000,
