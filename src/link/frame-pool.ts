@@ -9,6 +9,8 @@
 const SMALLEST_POOLED = 64 * 1024;
 /** Room for headers behind a round number of record bytes. */
 const SLACK = 64 * 1024;
+/** A buffer is used for an answer of an eighth of it, no smaller one: the whole buffer is booked. */
+const MOST_WASTE = 8;
 
 export class Frame {
   readonly bytes: Buffer;
@@ -79,16 +81,38 @@ export class FramePool {
   /** For `sendRaw`: the buffer into which a response of `size` bytes is read. */
   readonly allocate = (size: number): Buffer => {
     if (size < SMALLEST_POOLED) return Buffer.allocUnsafeSlow(size);
-    const capacity = capacityFor(size);
-    const kept = this.#free.get(capacity)?.pop();
-    if (kept !== undefined) {
-      this.#freeBytes -= capacity;
-      return Buffer.from(kept, 0, size);
-    }
-    const fresh = Buffer.allocUnsafeSlow(capacity);
+    const kept = this.#kept(size);
+    if (kept !== undefined) return Buffer.from(kept, 0, size);
+    this.#makeRoom();
+    const fresh = Buffer.allocUnsafeSlow(capacityFor(size));
     this.#ours.add(fresh.buffer);
     return fresh.subarray(0, size);
   };
+
+  /**
+   * The smallest kept buffer that is large enough, also a good deal larger: answers differ in size from one to the
+   * next, and a buffer that is thrown away for another one stays resident until the collector comes by.
+   */
+  #kept(size: number): ArrayBuffer | undefined {
+    let fitting = 0;
+    for (const [capacity, list] of this.#free) {
+      if (capacity < size || capacity > MOST_WASTE * size || list.length === 0) continue;
+      if (fitting === 0 || capacity < fitting) fitting = capacity;
+    }
+    if (fitting === 0) return undefined;
+    this.#freeBytes -= fitting;
+    return this.#free.get(fitting)?.pop();
+  }
+
+  /** Kept buffers go before a new one comes: all of it stays within the budget. */
+  #makeRoom(): void {
+    for (const [capacity, list] of this.#free) {
+      while (this.#used + this.#freeBytes > this.#budget && list.length > 0) {
+        list.pop();
+        this.#freeBytes -= capacity;
+      }
+    }
+  }
 
   /** A response that has arrived in place of `reserved` booked bytes. It is held once. */
   adopt(bytes: Buffer, reserved: number): Frame {

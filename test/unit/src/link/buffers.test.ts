@@ -44,6 +44,34 @@ describe('the frame pool', () => {
     expect(pool.tryReserve(1)).toBe(false);
   });
 
+  test('reads a smaller answer into a larger buffer that is there, up to an eighth of it', () => {
+    const pool = new FramePool(20 * MIB);
+    pool.tryReserve(4 * MIB);
+    const large = pool.adopt(pool.allocate(4 * MIB), 4 * MIB);
+    large.release();
+    pool.tryReserve(4 * MIB);
+    expect(pool.allocate(100_000).buffer).not.toBe(large.bytes.buffer);
+    const small = pool.adopt(pool.allocate(MIB), 4 * MIB);
+    expect(small.bytes.buffer).toBe(large.bytes.buffer);
+    expect(small.bytes.length).toBe(MIB);
+    expect(pool.used).toBe(large.bytes.buffer.byteLength);
+    expect(pool.freeBytes).toBe(0);
+  });
+
+  test('drops kept buffers before it takes a new one beyond its budget', () => {
+    const pool = new FramePool(4 * MIB);
+    const kept = [1, 2].map(() => {
+      pool.tryReserve(MIB);
+      return pool.adopt(pool.allocate(MIB), MIB);
+    });
+    for (const frame of kept) frame.release();
+    expect(pool.freeBytes).toBeGreaterThan(2 * MIB);
+    expect(pool.tryReserve(3 * MIB)).toBe(true);
+    const frame = pool.adopt(pool.allocate(3 * MIB), 3 * MIB);
+    expect(pool.freeBytes).toBe(0);
+    expect(pool.used).toBe(frame.bytes.buffer.byteLength);
+  });
+
   test('wakes who waits for room', () => {
     const pool = new FramePool(MIB);
     pool.tryReserve(MIB);
