@@ -76,10 +76,18 @@ class Run {
         { timeoutMs: 20_000 },
       );
     }
-    expect(this.#fakes.failures.map(({ failure }) => failure.message)).toEqual([]);
-    for (let p = 0; p < PARTITIONS; p += 1) {
-      expect(spellStored(this.#fakes.to(p))).toEqual(spellSource(this.#fakes.from(p)));
-    }
+  }
+
+  get failures(): string[] {
+    return this.#fakes.failures.map(({ failure }) => failure.message);
+  }
+
+  stored(p: number): string[] {
+    return spellStored(this.#fakes.to(p));
+  }
+
+  wanted(p: number): string[] {
+    return spellSource(this.#fakes.from(p));
   }
 
   async close(): Promise<void> {
@@ -214,6 +222,8 @@ test.each(Array.from({ length: SEEDS }, (_, i) => FIRST + i))(
     const run = new Run(fakes, seed);
     try {
       await run.go();
+      expect(run.failures).toEqual([]);
+      for (let p = 0; p < PARTITIONS; p += 1) expect(run.stored(p)).toEqual(run.wanted(p));
     } catch (error) {
       throw new Error(`seed ${seed}:\n${run.story.join('\n')}`, { cause: error });
     } finally {
