@@ -57,8 +57,10 @@ export function planFetch(
   };
 }
 
-/** Queued pieces of a partition that are enough, whatever their bytes: commit markers weigh nothing. */
-const MAX_PIECES = 10_000;
+/** Heap that a queued piece takes besides its bytes: a marker has no bytes at all, and there may be very many. */
+const PIECE_BYTES = 100;
+/** So much of them every partition may have. */
+const FEW_PIECES = 4 * 1024;
 
 /** Its request has no outcome for long. */
 export function isSilent(partition: MirrorPartition, now: number, settings: LinkSettings): boolean {
@@ -95,8 +97,9 @@ export function hasRoom(
   settings: LinkSettings,
 ): boolean {
   const share = settings.bufferBytes / 2 / Math.max(1, members);
-  const enough = Math.max(SMALLEST_ANSWER, Math.min(largest / 2, share));
-  return partition.queue.bytes <= enough && partition.queue.length <= MAX_PIECES;
+  const enough = Math.min(largest / 2, share);
+  const { bytes, length } = partition.queue;
+  return bytes <= Math.max(SMALLEST_ANSWER, enough) && length * PIECE_BYTES <= Math.max(FEW_PIECES, enough);
 }
 
 /** Members of a topic stand together, as the request wants them; order is kept otherwise. */

@@ -54,6 +54,8 @@ interface Joined {
 
 const SENDS = 3;
 const IDLE_MS = 10_000;
+/** A bound on what a broker's settings may make us open. */
+const MOST_THREADS = 256;
 /** Partitions in one doomed request. */
 const WIDTH = 100;
 
@@ -177,7 +179,7 @@ class BrokerProbe {
         { timeoutMs: this.#settings.readBackTimeoutMs },
       );
       const value = Number(answer.results[0]?.configs.find((one) => one.name === 'num.io.threads')?.value);
-      if (Number.isInteger(value) && value > 0) this.#threads = Math.min(value, 64);
+      if (Number.isInteger(value) && value > 0) this.#threads = Math.min(value, MOST_THREADS);
     } catch {
       // no right to read it, or a broker that is going away: the round itself will tell
     }

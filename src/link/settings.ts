@@ -5,14 +5,15 @@
  *
  *     bufferBytes                         source responses being read, queued or appended, all partitions together,
  *                                         and buffers kept for the next ones
+ *   + bufferBytes / 2 + 4 KiB x partitions   objects of queued batches and markers
  *   + one batch                           the first batch of a response may be larger than fetchMaxBytes
  *   + brokers x 2 x copyBytes             batches below 32 KiB are copied into their request
  *   + brokers x 2 x maxMarkersPerRequest x (32 + length of the topic's name)
  *   + 2 x compareBytes x 4                read-backs: stored tail and source beside each other, 4 comparisons at once
  *
- * With the defaults that is 24 MiB + the largest batch + about 2 MiB a destination broker, and 8 MiB while tails are
- * compared.
- * It doesn't grow with the number of topics or their size: a partition is only asked for more when its queue has
+ * With the defaults that is at most 36 MiB + the largest batch + about 2 MiB a destination broker + 4 MiB for 1,000
+ * partitions, and 8 MiB while tails are compared.
+ * It doesn't grow with the size of topics: a partition is only asked for more when its queue has
  * room, and a Fetch is only sent when its whole answer fits into what is left of `bufferBytes`.
  */
 export interface LinkSettings {

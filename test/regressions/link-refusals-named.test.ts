@@ -27,7 +27,7 @@ test('markers refused for a missing right: FAILED with the right, after the log 
   link.add();
   const failure = await link.failed();
   expect(failure).toMatchObject({ code: 'authorization', offset: 2, retriable: true });
-  expect(failure.message).toMatch(/ALTER.*CLUSTER_ACTION/);
+  expect(failure.message).toMatch(/cluster_?action/i);
   expect(link.to().end).toBe(2);
 });
 
@@ -44,7 +44,7 @@ test.each(['source', 'destination'] as const)(
     link.add();
     await until(
       'the right is named',
-      () => /TOPIC_AUTHORIZATION_FAILED.*DESCRIBE/.test(link.progress().error ?? ''),
+      () => /TOPIC_AUTHORIZATION_FAILED.*describe/i.test(link.progress().error ?? ''),
       {
         timeoutMs: 4_000,
       },
