@@ -1,3 +1,5 @@
+import { aclCommand } from '../net/acl-command.ts';
+
 /** Operations as Kafka numbers them in an authorized-operations bit set (AclOperation). */
 export const Operation = {
   READ: 3,
@@ -32,13 +34,5 @@ export function grantCommand(
   resource: string,
   operations: readonly OperationName[],
 ): string {
-  const each = operations.map((operation) => `--operation ${pascal(operation)}`).join(' ');
-  return `kafka-acls --bootstrap-server ${bootstrap} --add --allow-principal User:NAME ${each} ${resource}`;
-}
-
-function pascal(operation: OperationName): string {
-  return operation
-    .split('_')
-    .map((word) => word[0] + word.slice(1).toLowerCase())
-    .join('');
+  return aclCommand(operations, resource, bootstrap);
 }

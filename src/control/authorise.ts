@@ -1,5 +1,6 @@
 import { ErrorCode } from '../../protocol/errors.ts';
 import type { CallerRights } from '../gateway/ports.ts';
+import { aclCommand } from '../net/acl-command.ts';
 import { Refused } from './verbs/types.ts';
 
 /** AclOperation codes of Kafka: bit n of an authorized-operations field. */
@@ -39,8 +40,8 @@ export async function authoriseTopics(
   if (denied.length === 0) return;
   throw new Refused(
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-    `the caller lacks ALTER_CONFIGS on ${denied.join(', ')}; grant it with: kafka-acls --bootstrap-server HOST:PORT ` +
-      `--add --allow-principal User:NAME --operation ALTER_CONFIGS --topic '${denied[0]}'`,
+    `the caller lacks ALTER_CONFIGS on ${denied.join(', ')}; grant it with: ` +
+      aclCommand(['ALTER_CONFIGS'], `--topic '${denied[0]}'`),
   );
 }
 
@@ -48,8 +49,7 @@ async function needCluster(rights: CallerRights, operation: number, name: string
   if (has(await rights.cluster(), operation)) return;
   throw new Refused(
     ErrorCode.CLUSTER_MIRROR_AUTHORIZATION_FAILED,
-    `the caller lacks ${name} on the cluster; grant it with: kafka-acls --bootstrap-server HOST:PORT --add ` +
-      `--allow-principal User:NAME --operation ${name} --cluster`,
+    `the caller lacks ${name} on the cluster; grant it with: ${aclCommand([name], '--cluster')}`,
   );
 }
 

@@ -1,4 +1,5 @@
 import { ErrorCode } from '../../protocol/errors.ts';
+import { aclCommand, transactionalIdsOfIsthmus } from '../net/acl-command.ts';
 
 /**
  * What to run when a broker says that a right is missing; "" for every other code. The principal is ours to
@@ -11,19 +12,12 @@ export function rightsAdvice(code: number, topic: string, operations: string): s
     case ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
       return acls('CLUSTER_ACTION', '--cluster');
     case ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-      return acls('WRITE,DESCRIBE', "--transactional-id 'isthmus-' --resource-pattern-type prefixed");
+      return acls('WRITE,DESCRIBE', transactionalIdsOfIsthmus);
     default:
       return '';
   }
 }
 
 function acls(operations: string, resource: string): string {
-  const each = operations
-    .split(',')
-    .map((operation) => `--operation ${operation}`)
-    .join(' ');
-  return (
-    `; grant it with: kafka-acls --bootstrap-server HOST:PORT --add --allow-principal User:NAME ` +
-    `${each} ${resource}`
-  );
+  return `; grant it with: ${aclCommand(operations.split(','), resource)}`;
 }

@@ -8,7 +8,7 @@ import type { Cluster } from '../net/cluster.ts';
 import { type BrokerConnection, UnsupportedVersionError } from '../net/connection.ts';
 import { EndReader, type EndReading } from './end-reader.ts';
 import { LinkFailureError, linkFailure, nameOf, range, textOf } from './failure.ts';
-import type { AppendSpan } from './judge.ts';
+import { type AppendSpan, rightForMarkers } from './judge.ts';
 import { READ_UNCOMMITTED, fetchOnce } from './one-fetch.ts';
 import { GivenUpError, backoff, pause } from './pause.ts';
 import type { MarkerPiece } from './pieces.ts';
@@ -162,7 +162,7 @@ export class DestinationLog {
         if (settled.verdict.kind === 'failed') throw new LinkFailureError(settled.verdict.failure);
       }
       if (outcome.error === ErrorCode.CLUSTER_AUTHORIZATION_FAILED) {
-        const message = `${nameOf(this.#ref)}: the destination refused WriteTxnMarkers with ${errorName(outcome.error)}; grant ALTER (3.8+) or CLUSTER_ACTION on the cluster`;
+        const message = `${nameOf(this.#ref)}: the destination refused WriteTxnMarkers with ${errorName(outcome.error)}; ${rightForMarkers}`;
         throw new LinkFailureError(linkFailure('authorization', message, expectedOffset, true));
       }
       this.#options.onWait?.(`barrier at ${expectedOffset} not written yet: ${outcome.why}`);

@@ -1,4 +1,5 @@
 import { ErrorCode, errorName } from '../../protocol/errors.ts';
+import { aclCommand, transactionalIdsOfIsthmus } from '../net/acl-command.ts';
 import { linkFailure, nameOf, range } from './failure.ts';
 import type { LinkFailure, PartitionRef } from './ports.ts';
 
@@ -199,17 +200,19 @@ function restamped(ref: PartitionRef, span: AppendSpan): LinkFailure {
 function unauthorized(ref: PartitionRef, span: AppendSpan, errorCode: number, said: string): LinkFailure {
   return linkFailure(
     'authorization',
-    `${nameOf(ref)}: the destination refused offsets ${range(span.from, span.to)} with ${said}; grant ${rightFor(errorCode)}`,
+    `${nameOf(ref)}: the destination refused offsets ${range(span.from, span.to)} with ${said}; ${rightFor(ref, errorCode)}`,
     span.from,
     true,
   );
 }
 
-function rightFor(errorCode: number): string {
+function rightFor(ref: PartitionRef, errorCode: number): string {
   if (errorCode === ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED) {
-    return 'WRITE on the transactional id isthmus-<mirror>';
+    return `grant WRITE on the transactional id isthmus-<mirror>: ${aclCommand(['WRITE', 'DESCRIBE'], transactionalIdsOfIsthmus)}`;
   }
-  if (errorCode === ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    return 'ALTER (3.8+) or CLUSTER_ACTION on the cluster';
-  return 'WRITE and DESCRIBE on the topic';
+  if (errorCode === ErrorCode.CLUSTER_AUTHORIZATION_FAILED) return rightForMarkers;
+  return `grant WRITE and DESCRIBE on the topic: ${aclCommand(['WRITE', 'DESCRIBE'], `--topic '${ref.topic}'`)}`;
 }
+
+/** WriteTxnMarkers. */
+export const rightForMarkers = `grant ALTER (3.8+) or CLUSTER_ACTION on the cluster: ${aclCommand(['CLUSTER_ACTION'], '--cluster')}`;

@@ -1,4 +1,5 @@
 import { ErrorCode, errorName } from '../../protocol/errors.ts';
+import { aclCommand } from '../net/acl-command.ts';
 import type { Cluster } from '../net/cluster.ts';
 import { askOffset } from './end-reader.ts';
 import { linkFailure, nameOf, range, textOf } from './failure.ts';
@@ -143,7 +144,7 @@ export class SourceSide {
         void this.#judgeRange(partition, partition.fetchRound);
         return;
       case ErrorCode.TOPIC_AUTHORIZATION_FAILED: {
-        const message = `${nameOf(partition.ref)}: the source refused Fetch with ${errorName(code)}; grant READ and DESCRIBE on the topic`;
+        const message = `${nameOf(partition.ref)}: the source refused Fetch with ${errorName(code)}; grant READ and DESCRIBE on the topic: ${aclCommand(['READ', 'DESCRIBE'], `--topic '${partition.ref.topic}'`)}`;
         this.#stop(partition, linkFailure('authorization', message, partition.fetchOffset, true));
         return;
       }

@@ -1,4 +1,5 @@
 import { ErrorCode, errorName } from '../../protocol/errors.ts';
+import { aclCommand } from '../net/acl-command.ts';
 import type { Cluster } from '../net/cluster.ts';
 import { LinkFailureError, linkFailure, nameOf } from './failure.ts';
 import type { TopicMetadata } from '../net/metadata.ts';
@@ -13,7 +14,7 @@ export function whyNoLeader(cluster: Cluster, ref: PartitionRef): string {
   const name = nameOf(ref);
   if (topic === undefined) return `${name}: ${cluster.name} has told nothing of the topic yet`;
   if (topic.errorCode === ErrorCode.TOPIC_AUTHORIZATION_FAILED) {
-    return `${name}: ${cluster.name} answers ${errorName(topic.errorCode)} to Metadata; grant DESCRIBE on topic ${ref.topic}`;
+    return `${name}: ${cluster.name} answers ${errorName(topic.errorCode)} to Metadata; grant DESCRIBE on topic ${ref.topic}: ${aclCommand(['DESCRIBE'], `--topic '${ref.topic}'`)}`;
   }
   if (topic.errorCode !== ErrorCode.NONE) {
     return `${name}: ${cluster.name} answers ${errorName(topic.errorCode)} to Metadata of topic ${ref.topic}`;
