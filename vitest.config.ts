@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
-// A suite is a folder of test/. The real-broker suites run file by file, after the others and on clusters of their
-// own: two cores do not carry several brokers and their clients at once.
+// A suite is a folder of test/. The real-broker suites run after the others, two files at a time on one shared cluster
+// of each release: so a file names its topics, state topics and transactional ids after itself, and what burns producer
+// ids, kills a broker or looks at a whole cluster starts a cluster of its own.
 const REAL_BROKERS = ['./test/harness/shared-clusters.ts'];
 
 interface Suite {
@@ -29,8 +30,8 @@ const suites: Record<string, Suite> = {
     realBrokers: true,
     group: 1,
   },
-  integration: { include: 'test/integration/**/*.test.ts', timeoutMs: 90_000, realBrokers: true, group: 2 },
-  clients: { include: 'test/clients/**/*.test.ts', timeoutMs: 90_000, realBrokers: true, group: 3 },
+  integration: { include: 'test/integration/**/*.test.ts', timeoutMs: 90_000, realBrokers: true, group: 1 },
+  clients: { include: 'test/clients/**/*.test.ts', timeoutMs: 90_000, realBrokers: true, group: 1 },
 };
 
 export default defineConfig({
@@ -44,7 +45,7 @@ export default defineConfig({
         hookTimeout: suite.timeoutMs,
         // a condition is waited for, however busy the machine is
         expect: { poll: { timeout: 10_000 } },
-        maxWorkers: suite.realBrokers ? 1 : 2,
+        maxWorkers: 2,
         sequence: { groupOrder: suite.group },
         ...(suite.realBrokers ? { globalSetup: REAL_BROKERS } : {}),
       },

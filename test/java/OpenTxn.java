@@ -15,7 +15,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 /**
  * Holds one transaction open and ends it on command.
  *
- * --bootstrap S --topic T --partition P (0) --count N (10) --transactional-id ID (open)
+ * --bootstrap S --topic T --partition P (0) --count N (10) --transactional-id ID (open-T)
  * --timeout-ms N   transaction.timeout.ms (600000; brokers allow 900000 unless told otherwise)
  * --config NAME=VALUE
  *
@@ -38,7 +38,7 @@ public class OpenTxn {
             else args.put(argv[i].substring(2), value);
         }
         config.put("bootstrap.servers", args.get("bootstrap"));
-        config.put("transactional.id", args.getOrDefault("transactional-id", "open"));
+        config.put("transactional.id", args.getOrDefault("transactional-id", "open-" + args.get("topic")));
         config.put("transaction.timeout.ms", args.getOrDefault("timeout-ms", "600000"));
         producer = new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
         producer.initTransactions();
