@@ -1,4 +1,4 @@
-import { Fifo } from './fifo.ts';
+import { Fifo } from '../net/fifo.ts';
 import type { CloseReason } from './rule.ts';
 
 /**

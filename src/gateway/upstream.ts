@@ -1,7 +1,7 @@
 import type { CloseCause } from '../net/close-cause.ts';
 import { FramedSocket } from '../net/framed-socket.ts';
 import type { GatewayLimits } from './config.ts';
-import { Fifo } from './fifo.ts';
+import { Fifo } from '../net/fifo.ts';
 
 /**
  * The broker's side of one client connection. Kafka answers a connection's requests in order, so the oldest request

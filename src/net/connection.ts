@@ -3,7 +3,7 @@ import { decodeResponse, encodeRequestChunks } from '../../protocol/frame/messag
 import { CallTimeoutError, type CloseCause, ConnectionClosedError } from './close-cause.ts';
 import { FramedSocket } from './framed-socket.ts';
 import { learnVersions, type VersionRange } from './handshake.ts';
-import { Queue } from './queue.ts';
+import { Fifo } from './fifo.ts';
 
 export type { VersionRange } from './handshake.ts';
 
@@ -60,7 +60,7 @@ const SMALLEST_RESPONSE = 4;
 export class BrokerConnection {
   readonly clientId: string;
   readonly #socket: FramedSocket;
-  readonly #pending = new Queue<Pending>();
+  readonly #pending = new Fifo<Pending>();
   #versions: ReadonlyMap<number, VersionRange> = new Map();
   #features: ReadonlyMap<string, VersionRange> = new Map();
   #nextCorrelationId = 1;

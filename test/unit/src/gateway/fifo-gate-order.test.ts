@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Fifo } from '../../../../src/gateway/fifo.ts';
+import { Fifo } from '../../../../src/net/fifo.ts';
 import { Gate } from '../../../../src/gateway/gate.ts';
 import { OrderQueue, type Slot } from '../../../../src/gateway/order-queue.ts';
 

@@ -1,4 +1,4 @@
-/** A queue without the cost of Array#shift: taken items are cut off in bulk. */
+/** First in, first out, without the cost of Array#shift: taken items are cut off in bulk. */
 export class Fifo<T> {
   #items: (T | undefined)[] = [];
   #head = 0;
@@ -32,6 +32,11 @@ export class Fifo<T> {
       this.#head = 0;
     }
     return item;
+  }
+
+  unshift(item: T): void {
+    this.#items = [item, ...this.#items.slice(this.#head)];
+    this.#head = 0;
   }
 
   *drain(): Generator<T> {
