@@ -23,6 +23,7 @@ export class LateControl {
   stateTopic = '';
   readonly #arrival = Promise.withResolvers<Parts>();
   #parts: Parts | null = null;
+  #loaded: Promise<void> | null = null;
 
   constructor() {
     this.#arrival.promise.catch(() => undefined);
@@ -58,8 +59,10 @@ export class LateControl {
     },
   };
 
+  /** The same promise for all who wait: each one more would stay until the arrival, however long that takes. */
   whenLoaded(): Promise<void> {
-    return this.#arrival.promise.then(({ view }) => view.whenLoaded());
+    this.#loaded ??= this.#arrival.promise.then(({ view }) => view.whenLoaded());
+    return this.#loaded;
   }
 }
 

@@ -21,9 +21,9 @@ import { Waits } from './waits.ts';
  *                                   \--> hearing --> gone     an answer is still due whose outcome matters (role mirror)
  *
  * Reading from the client stops while the upstream connects, while a request is judged that has to wait, while a verb
- * runs, while either side does not take what was written, and above `maxInFlight`
- * unanswered requests or a mebibyte of answers of ours that wait for their turn. Reading from the
- * broker stops while the client does not take its answers and while an answer is rewritten that needs a lookup.
+ * runs, while either side does not take what was written, and above `maxInFlight` unanswered requests or a mebibyte of
+ * answers of ours that wait for their turn. Reading from the broker stops while the client does not take its answers
+ * and while an answer is rewritten that needs a lookup.
  */
 type ClientHold =
   | 'penalty'
@@ -110,7 +110,7 @@ export class ClientSession implements FramedHandlers {
     ];
   }
 
-  /** Bytes of frames held for this connection now, both ways. */
+  /** Bytes held for this connection now, both ways. */
   get bytesHeld(): number {
     const { bytesBuffered, bytesToWrite } = this.#client;
     return bytesBuffered + bytesToWrite + this.#order.bytesWaiting + (this.#upstream?.bytesHeld ?? 0);
@@ -175,6 +175,7 @@ export class ClientSession implements FramedHandlers {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#clientEnd = { cause, detail };
     this.#order.stop();
+    this.#waits.stop();
     const upstream = this.#upstream;
     if (upstream === null || this.#state === 'closing') {
       this.#gone();
@@ -237,32 +238,38 @@ export class ClientSession implements FramedHandlers {
     switch (verdict.kind) {
       case 'forward':
         if (verdict.expectReply) this.#forward(withSize(frame), correlationId, apiVersion, response, null);
-        else this.#sendOneWay(withSize(frame));
+        else this.#send(withSize(frame), null);
         return;
       case 'forward-as':
         if (verdict.expectReply) {
           this.#forward(verdict.chunks, correlationId, apiVersion, response, verdict.reply ?? null);
-        } else this.#sendOneWay(verdict.chunks);
+        } else this.#send(verdict.chunks, null);
         if (verdict.thenClose !== undefined) {
           this.#closeInTurn(verdict.thenClose.cause, verdict.thenClose.detail);
         }
         return;
       case 'answer':
-        this.counts.answeredHere += 1;
-        this.#openSlot().fill(verdict.chunks);
-        if (this.#order.bytesWaiting > WAITING_MARK) this.#clientGate.hold('in-flight');
+        this.#answer(verdict.chunks);
         return;
       case 'answer-later':
         this.counts.answeredHere += 1;
         this.#answerLater(verdict.chunks);
         return;
-      case 'wait':
-        this.#waits.hold(verdict.until, () => this.#handle(frame));
+      case 'wait': {
+        const { until, orAnswer } = verdict;
+        this.#waits.hold(until, () => this.#handle(frame), orAnswer && (() => this.#answer(orAnswer())));
         return;
+      }
       case 'close':
         this.#closeInTurn(verdict.reason.cause, verdict.reason.detail);
         return;
     }
+  }
+
+  #answer(chunks: readonly Uint8Array[]): void {
+    this.counts.answeredHere += 1;
+    this.#openSlot().fill(chunks);
+    if (this.#order.bytesWaiting > WAITING_MARK) this.#clientGate.hold('in-flight');
   }
 
   // As on a broker, one connection works on one such request at a time: what is behind it is not even read.
@@ -321,10 +328,6 @@ export class ClientSession implements FramedHandlers {
     });
   }
 
-  #sendOneWay(chunks: readonly Uint8Array[]): void {
-    this.#send(chunks, null);
-  }
-
   #send(chunks: readonly Uint8Array[], awaiting: Parameters<Upstream['send']>[1]): void {
     this.counts.forwarded += 1;
     if (this.#upstream?.send(chunks, awaiting) === false) this.#clientGate.hold('broker-slow');
@@ -372,6 +375,7 @@ export class ClientSession implements FramedHandlers {
     this.#state = 'closing';
     this.#clientGate.hold('closing');
     this.#order.stop();
+    this.#waits.stop();
     this.#client.endAfterWrites(
       'upstream-closed',
       `${upstream.peer}: ${detail === '' ? cause : `${cause}: ${detail}`}`,

@@ -73,8 +73,12 @@ export type Verdict =
   | { readonly kind: 'answer'; readonly chunks: readonly Uint8Array[] }
   /** answered by us when the promise ends; nothing behind it is read meanwhile */
   | { readonly kind: 'answer-later'; readonly chunks: Promise<readonly Uint8Array[]> }
-  /** asked again when the promise ends; nothing behind it is read meanwhile */
-  | { readonly kind: 'wait'; readonly until: Promise<void> }
+  /** asked again when the promise ends; nothing behind it is read meanwhile. After a minute: `orAnswer`, or closed */
+  | {
+      readonly kind: 'wait';
+      readonly until: Promise<void>;
+      readonly orAnswer?: (() => readonly Uint8Array[]) | undefined;
+    }
   /** the client is closed once all earlier answers have left */
   | { readonly kind: 'close'; readonly reason: CloseReason };
 

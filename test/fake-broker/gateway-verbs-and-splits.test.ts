@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { plainBatch } from './index.ts';
 import { startUnderTest, type UnderTest } from './support/gateway-under-test.ts';
 import {
@@ -36,6 +36,41 @@ describe('verbs through a gateway', () => {
     const client = await test.connect();
     const { ranges } = readApiVersions(await client.call(API.apiVersions, 3, true, apiVersionsBody()));
     expect(ranges.get(94)).toEqual([0, 0]);
+  });
+
+  it('a verb waits while the state is not read, and is done then', async () => {
+    test = await startUnderTest({ view: new StubView() });
+    test.view.state = 'loading';
+    const client = await test.connect();
+    const id = client.post(32_001, 0, true, (out) => void out.str('{}').tags());
+    await expect.poll(() => test.gateway.snapshot().holds).toEqual({ 'client:waiting': 1 });
+    expect(test.verbs.calls).toEqual([]);
+    test.view.load();
+    await client.answerTo(id);
+    expect(test.verbs.calls).toHaveLength(1);
+  });
+
+  it('a verb that waited a minute is answered with an error and not done later', async () => {
+    test = await startUnderTest({ view: new StubView() });
+    test.view.state = 'loading';
+    const client = await test.connect();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const id = client.post(104, 0, true, (out) => void out.str('east-to-west').i64(-1).tags());
+      await expect.poll(() => test.gateway.snapshot().holds).toEqual({ 'client:waiting': 1 });
+      vi.advanceTimersByTime(60_000);
+      const { input } = await client.answerTo(id);
+      input.flex = true;
+      input.tags();
+      input.i32();
+      expect(input.i16()).toBe(14);
+      expect(input.nstr()).toContain('nothing was done');
+    } finally {
+      vi.useRealTimers();
+    }
+    test.view.load();
+    await client.call(API.metadata, 9, true, metadataBody(9, null));
+    expect(test.verbs.calls).toEqual([]);
   });
 
   it('a verb gets its decoded body and the rights of its caller, and its answer comes back', async () => {

@@ -16,7 +16,8 @@ import type { ApiRule, RequestSeen, Verdict } from '../rule.ts';
 
 /**
  * KIP-1279's APIs and the private key 32001: read here, answered by control, never forwarded. What the caller may do
- * is asked from the broker on the caller's own connection; no rights of ours are lent.
+ * is asked from the broker on the caller's own connection; no rights of ours are lent. While the state is not read a
+ * verb waits as any other guarded request, for a minute.
  */
 const VERB_APIS: readonly AnyApi[] = [
   createClusterMirrorApi,
@@ -38,7 +39,7 @@ export const verbRules: readonly ApiRule[] = VERB_APIS.map((api) => ({
 }));
 
 function run(api: AnyApi, request: RequestSeen): Verdict {
-  const { header, frame, verbs, rights, clientAddress } = request;
+  const { header, frame, verbs, view, rights, clientAddress } = request;
   const body: unknown = decodeRequest(api, header.apiVersion, frame, header.bodyOffset);
   const call = {
     apiKey: api.key,
@@ -51,6 +52,13 @@ function run(api: AnyApi, request: RequestSeen): Verdict {
   const encode = (answer: unknown): Uint8Array[] => [
     encodeResponse(api, header.apiVersion, header.correlationId, answer),
   ];
+  if (view.freshness() === 'loading') {
+    // not left to control: what nobody waits for any more must not be done once the state is there
+    const errorMessage =
+      "the mirrors' state could not be read yet: nothing was done; look at the log of Isthmus";
+    const answer = { errorCode: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, errorMessage, ...EMPTY[api.key] };
+    return { kind: 'wait', until: view.whenLoaded(), orAnswer: () => encode(answer) };
+  }
   const chunks = verbs
     .handle(call)
     .then(encode)
