@@ -1,3 +1,5 @@
+import { runInNewContext } from 'node:vm';
+
 /**
  * Which topics a verb or a YAML entry means. A literal name is a literal; `/.../` is a regular expression that
  * has to match the whole name (DESIGN section 14). KIP-1279's patterns are regular expressions without slashes;
@@ -52,8 +54,33 @@ function wholeNamePattern(source: string, shown: string): RegExp {
 }
 
 export function matches(choice: TopicChoice, topic: string): boolean {
-  return choice.literals.includes(topic) || choice.patterns.some((pattern) => pattern.test(topic));
+  return chosenOf(choice, [topic]).has(topic);
 }
+
+/** Those of the names that a choice means. @throws BadTopicChoice for a pattern that takes too long to match */
+export function chosenOf(choice: TopicChoice, names: readonly string[]): ReadonlySet<string> {
+  const literals = new Set(choice.literals);
+  const chosen = new Set(names.filter((name) => literals.has(name)));
+  for (const pattern of choice.patterns) for (const name of matching(pattern, names)) chosen.add(name);
+  return chosen;
+}
+
+/** In a context of its own, because only there does a match that never ends have an end. */
+function matching(pattern: RegExp, names: readonly string[]): readonly string[] {
+  try {
+    const world = { names, pattern };
+    const timeout = patternMs;
+    return runInNewContext('names.filter((name) => pattern.test(name))', world, { timeout }) as string[];
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw cause;
+    throw new BadTopicChoice(
+      `${pattern.source} takes too long to match the topics there are (above ${patternMs} ms): write it without ` +
+        'repetitions inside repetitions',
+    );
+  }
+}
+
+const patternMs = 500;
 
 export interface Resolution {
   /** In name order, without internal topics. */
@@ -70,8 +97,10 @@ export function resolveTopics(
   exclude: TopicChoice,
   existing: readonly string[],
 ): Resolution {
+  const wanted = chosenOf(include, existing);
+  const unwanted = chosenOf(exclude, existing);
   const topics = existing
-    .filter((name) => !isInternalTopic(name) && matches(include, name) && !matches(exclude, name))
+    .filter((name) => !isInternalTopic(name) && wanted.has(name) && !unwanted.has(name))
     .sort();
   const known = new Set(existing);
   return {

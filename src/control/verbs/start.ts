@@ -3,7 +3,7 @@ import { findLoops } from '../lineage.ts';
 import type { Draft } from '../ledger.ts';
 import type { SourceSession, TopicDescription } from '../ports.ts';
 import { align, stateColumns, UNKNOWN } from '../states.ts';
-import { isInternalTopic, matches, parseTopicChoice, resolveTopics } from '../topic-choice.ts';
+import { chosenOf, isInternalTopic, parseTopicChoice, resolveTopics } from '../topic-choice.ts';
 import { sourceSettings, mirrorSettings, ownedSettings, usesRemoteStorage } from '../topic-settings.ts';
 import {
   type MirrorRecord,
@@ -91,7 +91,8 @@ export async function planTopics(
   const literalInternal = include.filter((name) => isInternalTopic(name));
   const wanted = parseTopicChoice(include);
   const unwanted = parseTopicChoice(exclude);
-  const excluded = wanted.literals.filter((name) => !isInternalTopic(name) && matches(unwanted, name));
+  const left = chosenOf(unwanted, wanted.literals);
+  const excluded = wanted.literals.filter((name) => !isInternalTopic(name) && left.has(name));
   const resolution = resolveTopics(
     wanted,
     unwanted,

@@ -1,7 +1,7 @@
 import { ErrorCode } from '../../../protocol/errors.ts';
 import { barrierHash } from '../../../protocol/records/ids.ts';
 import type { Draft } from '../ledger.ts';
-import { isInternalTopic, matches, parseTopicChoice } from '../topic-choice.ts';
+import { chosenOf, isInternalTopic, parseTopicChoice } from '../topic-choice.ts';
 import { stateColumns, stateOf, stop } from '../states.ts';
 import {
   type MirrorRecord,
@@ -56,7 +56,11 @@ async function chooseTopics(
     throw new Refused(ErrorCode.INVALID_REQUEST, 'no topics are named: --topics T,/pattern/… or --all');
   }
   const choice = parseTopicChoice(request.topics);
-  const topics = ours.filter(({ topic }) => matches(choice, topic));
+  const chosen = chosenOf(
+    choice,
+    ours.map(({ topic }) => topic),
+  );
+  const topics = ours.filter(({ topic }) => chosen.has(topic));
   const errors: TopicError[] = [];
   for (const name of choice.literals) {
     if (!topics.some(({ topic }) => topic === name)) errors.push(await notOurs(world, mirror, name));
