@@ -61,8 +61,9 @@ async function assemble(
 ): Promise<Isthmus> {
   const abort = new AbortController();
   const destinations = new Map<string, Destination>();
+  const namesById = new Map<string, string>();
   for (const name of destinationsOf(config)) {
-    const destination = new Destination(config, name);
+    const destination = new Destination(config, name, namesById);
     destinations.set(name, destination);
     parts.push(destination);
   }
@@ -114,7 +115,9 @@ async function assemble(
         lifecycle.publish({ level: 'info', message: 'stopping' });
         ready = false;
         abort.abort();
-        await Promise.allSettled(opening);
+        const opened = new AbortController();
+        await Promise.race([Promise.allSettled(opening), pause(openingEndMs, opened.signal)]);
+        opened.abort();
         for (const part of parts.toReversed()) await part.close();
         lifecycle.publish({ level: 'info', message: 'stopped' });
       })();
@@ -129,12 +132,15 @@ class Destination {
   readonly late = new LateControl();
   readonly #config: Config;
   readonly #name: string;
+  /** Cluster ids of all destinations as they are reached. */
+  readonly #namesById: Map<string, string>;
   readonly #ended = Promise.withResolvers<string>();
   #control: DestinationControl | null = null;
   #why: string;
 
-  constructor(config: Config, name: string) {
+  constructor(config: Config, name: string, namesById: Map<string, string>) {
     this.#config = config;
+    this.#namesById = namesById;
     this.#name = name;
     this.#why = `cluster ${name} was not reached yet`;
     this.cluster = openCluster(config, name);
@@ -159,6 +165,7 @@ class Destination {
     await this.#reach(signal, openTimeoutMs);
     this.#why = `the state of ${this.#name} was not read yet`;
     if (signal.aborted) return;
+    this.#checkNotTwice();
     const control = await openControl({
       destinationName: this.#name,
       destination: this.cluster,
@@ -169,6 +176,7 @@ class Destination {
       openCluster: (name) => (this.#config.clusters.has(name) ? openCluster(this.#config, name) : undefined),
       entries: this.#config.mirrors.filter(({ destination }) => destination === this.#name),
       linkSettings: (mirror) => linkSettings(this.#config, mirror),
+      signal,
       ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }),
     });
     this.#control = control;
@@ -180,6 +188,19 @@ class Destination {
     this.late.close();
     await this.#control?.close();
     await this.cluster.close();
+  }
+
+  /** Under two names we would take the state over from ourselves. */
+  #checkNotTwice(): void {
+    const id = this.cluster.clusterId ?? '';
+    const other = this.#namesById.get(id);
+    if (other !== undefined) {
+      throw new Error(
+        `clusters ${other} and ${this.#name} are the same cluster (cluster id ${id}): ` +
+          'give all its gateways and mirrors one name of the two',
+      );
+    }
+    this.#namesById.set(id, this.#name);
   }
 
   /** Waits for the cluster as long as it takes: brokers may be started after us. */
@@ -201,6 +222,7 @@ class Destination {
 }
 
 const reachPauseMs = 1000;
+const openingEndMs = 3000;
 
 function destinationsOf(config: Config): Set<string> {
   return new Set([

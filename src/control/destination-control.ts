@@ -14,6 +14,7 @@ import { StateFenced, type StateStore, partitionKey } from './state/types.ts';
 import { type MirrorReader, type MirrorSummary, MirrorVerbs } from './verb-port.ts';
 import { VerbRunner } from './verb-runner.ts';
 import type { VerbWorld } from './verbs/types.ts';
+import { within } from './within.ts';
 import { type MirrorEntry, YamlMirrors } from './yaml-mirrors.ts';
 
 export interface DestinationControlOptions {
@@ -102,7 +103,7 @@ export class DestinationControl implements MirrorReader {
   }
 
   async #close(): Promise<void> {
-    const { store } = this.#options;
+    const { store, surroundings } = this.#options;
     this.#abort.abort();
     const ends = new Map<string, number>();
     await Promise.all(
@@ -111,7 +112,9 @@ export class DestinationControl implements MirrorReader {
       }),
     );
     for (const [key, end] of this.#external.ends()) ends.set(key, end);
-    await Promise.allSettled(this.#background);
+    surroundings.close();
+    // An entry of the file may wait for its source: its command is taken or expires, whoever the owner is then.
+    await within(backgroundEndMs, Promise.allSettled(this.#background), surroundings);
     await this.#ledger.settled();
     await store.close(ends);
   }
@@ -283,3 +286,4 @@ function lagOf(rows: readonly DescribeRow[]): number {
 }
 
 const roundMs = 500;
+const backgroundEndMs = 3000;

@@ -17,6 +17,7 @@ import {
 } from './state/types.ts';
 import { StopRunner } from './stop-runner.ts';
 import { TopicPreparer } from './topic-preparer.ts';
+import { within } from './within.ts';
 
 export interface MirrorRunnerOptions {
   readonly mirror: MirrorRecord;
@@ -139,7 +140,7 @@ export class MirrorRunner {
     await this.#loop;
     await this.#preparer.settled();
     // A stop that waits for a silent broker goes on in the next process, at its persisted step.
-    await Promise.race([this.#stops.close(), this.#options.surroundings.sleep(closeStopsMs)]);
+    await within(closeStopsMs, this.#stops.close(), this.#options.surroundings);
     const ends = await this.#linked.endAll();
     const { fenced } = this.#options.store;
     if (!fenced) await this.#writes.progressed(ends).catch(() => undefined);

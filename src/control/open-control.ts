@@ -18,6 +18,8 @@ export interface OpenControlOptions {
   readonly entries: readonly MirrorEntry[];
   linkSettings(mirror: string): Partial<LinkSettings>;
   readonly openTimeoutMs?: number;
+  /** Ends the opening. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -39,7 +41,13 @@ export async function openControl(options: OpenControlOptions): Promise<Destinat
     mayAppend: () => store.mayAppend(),
     view: store.view,
   });
-  await store.open();
+  const giveUp = (): void => void store.close();
+  options.signal?.addEventListener('abort', giveUp, { once: true });
+  try {
+    await store.open();
+  } finally {
+    options.signal?.removeEventListener('abort', giveUp);
+  }
   const control = new DestinationControl({
     destinationName: options.destinationName,
     stateTopic: state.topic,

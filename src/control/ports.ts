@@ -138,4 +138,6 @@ export interface Surroundings {
   /** Wall clock in ms. */
   now(): number;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Lets go of what waits for a cluster that does not answer. */
+  close(): void;
 }

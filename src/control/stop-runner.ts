@@ -7,6 +7,7 @@ import type { PartitionWrites } from './partition-writes.ts';
 import type { CompareTail, DestinationPartition, Surroundings } from './ports.ts';
 import { type MirrorRecord, StateFenced, partitionKey } from './state/types.ts';
 import { type KnownEnd, StopFailed, runStop } from './stopping.ts';
+import { within } from './within.ts';
 
 export interface StopRunnerOptions {
   readonly mirror: MirrorRecord;
@@ -116,16 +117,8 @@ export class StopRunner {
 
   /** The source has so long to open; a comparison has a deadline of its own. */
   async #compareTail(): Promise<CompareTail | null> {
-    const late = new AbortController();
-    const given = this.#options.surroundings.sleep(openSourceMs, late.signal).then(
-      () => null,
-      () => null,
-    );
-    try {
-      return await Promise.race([this.#options.compareTail(), given]);
-    } finally {
-      late.abort();
-    }
+    const { surroundings } = this.#options;
+    return (await within(openSourceMs, this.#options.compareTail(), surroundings)) ?? null;
   }
 
   #note(error: unknown): void {

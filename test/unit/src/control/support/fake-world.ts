@@ -247,6 +247,8 @@ export class FakeWorld implements Surroundings {
     return this.#now;
   }
 
+  close(): void {}
+
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = (): void => {
