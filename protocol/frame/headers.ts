@@ -50,6 +50,8 @@ export function responseHeaderVersion(apiKey: number, apiVersion: number): 0 | 1
 }
 
 const NO_TAGS: readonly UnknownTag[] = [];
+/** No header has any today. Each becomes an object of many times its two bytes (case S3). */
+const MOST_TAGS = 1_000;
 
 /** Throws ProtocolError on a frame that does not hold a whole header. */
 export function parseRequestHeader(frame: Uint8Array): RequestHeader {
@@ -80,6 +82,7 @@ export function parseResponseHeader(apiKey: number, apiVersion: number, frame: U
 function readTags(reader: Reader): readonly UnknownTag[] {
   const count = reader.uvarint();
   if (count === 0) return NO_TAGS;
+  if (count > MOST_TAGS) reader.bad(`${count} tagged fields, at most ${MOST_TAGS} are read`);
   const tags: UnknownTag[] = [];
   for (let index = 0; index < count && reader.ok; index++) {
     const tag = reader.uvarint();

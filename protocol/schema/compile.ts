@@ -83,8 +83,12 @@ export function compileStruct(fields: Fields, version: number, flexible: boolean
   };
 }
 
+/** Of one struct. Each that is not known becomes an object of many times its two bytes (case S3). */
+const MOST_TAGS = 10_000;
+
 function decodeTags(reader: Reader, byTag: ReadonlyMap<number, TaggedMember>, out: Struct): void {
   const count = reader.uvarint();
+  if (count > MOST_TAGS) reader.bad(`${count} tagged fields, at most ${MOST_TAGS} are read`);
   if (!reader.ok) return reader.blame('tags');
   let previous = -1;
   for (let index = 0; index < count; index++) {

@@ -2,13 +2,20 @@ import { apiName } from '../../protocol/api-keys.ts';
 import { parseRequestHeader, type RequestHeader } from '../../protocol/frame/headers.ts';
 import type { CloseCause } from '../net/close-cause.ts';
 import type { FramedHandlers, FramedSocket } from '../net/framed-socket.ts';
-import { type GatewayLimits, WAITING_MARK } from './config.ts';
-import type { DecodeTable } from './decode-table.ts';
+import { WAITING_MARK } from './config.ts';
 import { Gate } from './gate.ts';
 import { OrderQueue, type Slot } from './order-queue.ts';
 import type { CallerRights } from './ports.ts';
 import { rightsOver } from './rights.ts';
-import type { ApiRule, ReplyHandler, RequestSeen, ResponseChunks, RuleServices, Verdict } from './rule.ts';
+import {
+  type ApiRule,
+  LARGEST_READ,
+  type ReplyHandler,
+  type RequestSeen,
+  type ResponseChunks,
+  type Verdict,
+} from './rule.ts';
+import type { SessionCounts, SessionOptions } from './session-options.ts';
 import { withSize } from './splice.ts';
 import type { Upstream } from './upstream.ts';
 import { Waits } from './waits.ts';
@@ -35,25 +42,6 @@ type ClientHold =
   | 'client-slow'
   | 'closing';
 type BrokerHold = 'client-slow' | 'rewriting';
-
-export interface SessionOptions {
-  readonly services: RuleServices;
-  readonly table: DecodeTable;
-  readonly limits: GatewayLimits;
-  /** Opens this connection's upstream. Rejects with a text that names what failed. */
-  readonly connect: () => Promise<Upstream>;
-  readonly delayMs: number;
-  readonly onUpstreamOpen: (upstream: Upstream) => void;
-  readonly onUpstreamClosed: (upstream: Upstream, cause: CloseCause, detail: string) => void;
-  /** Called once, when both sides are gone. */
-  readonly onGone: (cause: CloseCause, detail: string, served: boolean) => void;
-}
-
-export interface SessionCounts {
-  requests: number;
-  forwarded: number;
-  answeredHere: number;
-}
 
 /** A lost client's upstream is kept so long for an answer that must be heard. */
 const HEARING_MS = 60_000;
@@ -203,6 +191,12 @@ export class ClientSession implements FramedHandlers {
     const { request: rule, response } = treatment;
     if (rule === null || rule === undefined) {
       this.#forward(withSize(frame), frame.readInt32BE(4), version, response ?? null, null);
+      return;
+    }
+    const { largest = LARGEST_READ } = rule;
+    if (frame.length > largest) {
+      const detail = `${apiName(key)} v${version} of ${frame.length} bytes: the largest that is read is ${largest}`;
+      this.#closeInTurn('bad-frame', detail);
       return;
     }
     let header: RequestHeader;

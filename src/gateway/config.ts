@@ -53,7 +53,7 @@ const ENTRY_BYTES = 512;
  *   + maxInFlight * 512 bytes
  *
  * r and f are what really flows, capped by maxFrameBytes and maxResponseBytes; a is some 200 bytes for each
- * partition that a refused request names.
+ * partition that a refused request names (at most 100,000).
  */
 export const DEFAULT_LIMITS: GatewayLimits = {
   maxFrameBytes: 100 * 1024 * 1024,

@@ -25,7 +25,11 @@ import { whenLoaded } from './rules/common.ts';
  */
 export const mirrorProduceRule: ApiRule = {
   ...produceRule,
-  request: { from: 0, run: (request) => whenLoaded(request.view, () => run(request)) },
+  request: {
+    from: 0,
+    largest: Number.POSITIVE_INFINITY,
+    run: (request) => whenLoaded(request.view, () => run(request)),
+  },
 };
 
 function run(request: RequestSeen): Verdict {

@@ -39,6 +39,8 @@ export interface ProduceShape {
 }
 
 export const PRODUCE_FLEXIBLE_FROM = 9;
+/** Topics and partitions of one request; each becomes an object, and a frame has room for millions (case S3). */
+const MOST_ENTRIES = 100_000;
 export const PRODUCE_IDS_FROM = 13;
 
 /** @returns the shape, or a text that says what is wrong and where */
@@ -50,7 +52,14 @@ export function walkProduce(frame: Buffer, bodyOffset: number, version: number):
   reader.int32();
   const topicsAt = reader.position;
   const topics: ProduceTopic[] = [];
-  const topicCount = flexible ? reader.compactArrayLength(3, false) : reader.arrayLength(6, false);
+  let entries = 0;
+  const countOf = (smallest: number): number => {
+    const count = flexible ? reader.compactArrayLength(smallest, false) : reader.arrayLength(smallest, false);
+    entries += count;
+    if (entries > MOST_ENTRIES) reader.bad(`more than ${MOST_ENTRIES} topics and partitions in one request`);
+    return count;
+  };
+  const topicCount = countOf(3);
   for (let t = 0; t < topicCount && reader.ok; t += 1) {
     const from = reader.position;
     let name: string | undefined;
@@ -59,7 +68,7 @@ export function walkProduce(frame: Buffer, bodyOffset: number, version: number):
     else name = flexible ? reader.compactString() : reader.string();
     const headEnd = reader.position;
     const partitions: ProducePartition[] = [];
-    const count = flexible ? reader.compactArrayLength(6, false) : reader.arrayLength(8, false);
+    const count = countOf(6);
     for (let p = 0; p < count && reader.ok; p += 1) {
       const at = reader.position;
       const index = reader.int32();

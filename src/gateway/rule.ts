@@ -18,6 +18,8 @@ export interface ApiRule {
   readonly request?: {
     /** First version whose requests are read. */
     readonly from: number;
+    /** Bytes of the largest frame that is read; a larger one is refused. Default `LARGEST_READ`. */
+    readonly largest?: number;
     run(request: RequestSeen): Verdict;
   };
   readonly response?: {
@@ -26,6 +28,12 @@ export interface ApiRule {
     run(response: ResponseSeen): ResponseChunks | Promise<ResponseChunks>;
   };
 }
+
+/**
+ * A request that is decoded becomes objects of many times its bytes, so one of the size that Produce needs would take
+ * gigabytes and seconds (case S3). Requests that tools send are a thousandth of this.
+ */
+export const LARGEST_READ = 1024 * 1024;
 
 /** Everything that is the same for all connections of a gateway. */
 export interface RuleServices {

@@ -27,7 +27,12 @@ export const produceRule: ApiRule = {
   key: produceApi.key,
   versions: [produceApi.min, produceApi.max],
   keepAnnouncedMin: true,
-  request: { from: 0, run: (request) => whenLoaded(request.view, () => run(request)) },
+  // records are stepped over, not decoded: any size that a broker takes
+  request: {
+    from: 0,
+    largest: Number.POSITIVE_INFINITY,
+    run: (request) => whenLoaded(request.view, () => run(request)),
+  },
   response: { from: ENDPOINTS_FROM, run: rewrite },
 };
 
