@@ -10,6 +10,7 @@ import { MirrorRunner } from './mirror-runner.ts';
 import { StateMirrorView } from './mirror-view.ts';
 import type { Surroundings } from './ports.ts';
 import { isAllStopped } from './configs-task.ts';
+import { RepeatedNotes } from './repeated-notes.ts';
 import { StateFenced, type StateStore, partitionKey } from './state/types.ts';
 import { type MirrorReader, type MirrorSummary, MirrorVerbs } from './verb-port.ts';
 import { VerbRunner } from './verb-runner.ts';
@@ -64,6 +65,7 @@ export class DestinationControl implements MirrorReader {
   readonly #yaml: YamlMirrors;
   readonly #abort = new AbortController();
   readonly #background: Promise<void>[] = [];
+  readonly #notes: RepeatedNotes;
   #closing: Promise<void> | null = null;
 
   /** The store must be open. */
@@ -71,6 +73,7 @@ export class DestinationControl implements MirrorReader {
     const { store, surroundings } = options;
     this.#options = options;
     this.#ledger = new Ledger(store);
+    this.#notes = new RepeatedNotes('', () => surroundings.now());
     this.#external = new ExternalCopies(this.#ledger, surroundings, () => store.mayAppend());
     this.view = new StateMirrorView(store, options.stateTopic);
     this.mirrorRole = this.#external;
@@ -155,7 +158,7 @@ export class DestinationControl implements MirrorReader {
         await round();
       } catch (error) {
         if (error instanceof StateFenced) return;
-        this.#note(task, '', error);
+        this.#notes.tell(task, error);
       }
       await surroundings.sleep(roundMs, this.#abort.signal).catch(() => undefined);
     }

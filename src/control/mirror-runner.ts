@@ -1,10 +1,10 @@
 import type { LinkProgress, PartitionRef } from '../link/ports.ts';
-import { syncError } from '../observe/channels.ts';
 import { Backoff } from './backoff.ts';
 import type { Ledger } from './ledger.ts';
 import { type ExternalCopier, LinkedPartitions } from './linked-partitions.ts';
 import { PartitionWrites } from './partition-writes.ts';
 import type { Surroundings } from './ports.ts';
+import { RepeatedNotes } from './repeated-notes.ts';
 import { SourceKeeper } from './source-keeper.ts';
 import { stateOf } from './states.ts';
 import {
@@ -59,6 +59,7 @@ export class MirrorRunner {
   readonly #preparer: TopicPreparer;
   readonly #retries: Backoff;
   readonly #limits: RetryLimits;
+  readonly #notes: RepeatedNotes;
   /** What this process retried: retries that an older one used up do not count. */
   readonly #retried = new Set<string>();
   readonly #persistedAt = new Map<string, number>();
@@ -71,6 +72,7 @@ export class MirrorRunner {
     const { mirror, surroundings, ledger, store, external } = options;
     this.#options = options;
     this.#limits = options.retries ?? defaultRetries;
+    this.#notes = new RepeatedNotes(mirror.name, () => surroundings.now());
     this.#retries = new Backoff(this.#limits.firstMs, this.#limits.maxMs);
     this.#source = new SourceKeeper(surroundings, mirror);
     this.#writes = new PartitionWrites(ledger, mirror.name);
@@ -164,7 +166,7 @@ export class MirrorRunner {
         this.#watch(now);
       } catch (error) {
         if (error instanceof StateFenced) return;
-        syncError.publish({ mirror: this.#options.mirror.name, task: 'mirror', message: textOf(error) });
+        this.#notes.tell('mirror', error);
       }
       await this.#pause();
     }
@@ -180,12 +182,21 @@ export class MirrorRunner {
 
   async #round(): Promise<void> {
     for (const topic of this.#topics()) {
-      this.#preparer.saw(topic.topic);
-      let wantsLink = false;
-      for (const record of this.#partitions(topic))
-        wantsLink = (await this.#look(topic, record)) || wantsLink;
-      if (wantsLink) await this.#towardsMirroring(topic);
+      try {
+        await this.#lookAt(topic);
+      } catch (error) {
+        if (error instanceof StateFenced) throw error;
+        // the other topics are looked at all the same
+        this.#notes.tell(`mirror ${topic.topic}`, error);
+      }
     }
+  }
+
+  async #lookAt(topic: TopicRecord): Promise<void> {
+    this.#preparer.saw(topic.topic);
+    let wantsLink = false;
+    for (const record of this.#partitions(topic)) wantsLink = (await this.#look(topic, record)) || wantsLink;
+    if (wantsLink) await this.#towardsMirroring(topic);
   }
 
   /** @returns true when the partition is to be mirrored and no link holds it */
@@ -264,7 +275,7 @@ export class MirrorRunner {
       await this.#writes.failed(ref, message, retriable, attempts);
     } catch (error) {
       if (error instanceof StateFenced) return;
-      syncError.publish({ mirror: this.#options.mirror.name, task: 'fail', message: textOf(error) });
+      this.#notes.tell('fail', error);
     }
   }
 
@@ -327,8 +338,4 @@ function hasMoved(record: PartitionRecord, progress: LinkProgress): boolean {
     progress.destinationEnd > record.persistedEnd ||
     progress.sourceHighWatermark > record.sourceEnd
   );
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
