@@ -68,7 +68,7 @@ export class PieceQueue {
       const piece = this.#items[i] as Piece;
       if (piece.offset >= offset) return;
       if (piece.kind !== 'data' || piece.frame === null) continue;
-      if (piece.frame.bytes.length < 2 * piece.bytes.length) continue;
+      if (piece.frame.bytes.buffer.byteLength < 2 * piece.bytes.length) continue;
       const bytes = Buffer.from(piece.bytes);
       this.#items[i] = { ...piece, bytes, frame: own(bytes) };
       piece.frame.release();
