@@ -9,6 +9,7 @@ import {
   MirrorLink,
   type PartitionRef,
   compareTail,
+  tellUnclear,
 } from '../link/index.ts';
 import type { Cluster } from '../net/cluster.ts';
 import { KafkaClusterAdmin } from './cluster-admin.ts';
@@ -22,7 +23,7 @@ import {
   type Surroundings,
   type TailVerdict,
 } from './ports.ts';
-import type { StateView } from './state/types.ts';
+import { type StateView, partitionKey } from './state/types.ts';
 
 export interface KafkaSurroundingsOptions {
   readonly destination: Cluster;
@@ -99,7 +100,13 @@ export class KafkaSurroundings implements Surroundings {
     });
     return {
       readEnd: () => log.readEnd(),
-      settle: () => log.settle(),
+      settle: async () => {
+        const end = view.partitions.get(partitionKey(ref.topic, ref.partition))?.persistedEnd ?? 0;
+        const told = tellUnclear(mirror, ref, end, 'what was on its way when the stop began');
+        const settled = await log.settle();
+        told(settled.end, settled.settledBy);
+        return settled;
+      },
       readBatches: (from, to, visit) =>
         log.readBatches(from, to, (records, at) => visit(storedBatch(records, at))),
       appendBarrier: async (barrier) => void (await log.appendBarrier(barrier)),

@@ -8,6 +8,7 @@ import { isStuck } from './fetch-plan.ts';
 import type { FramePool } from './frame-pool.ts';
 import { type ReadBackVerdict, type ReplyVerdict, judgeIdleEnd } from './judge.ts';
 import { MarkerEngine, type MarkerItem } from './marker-engine.ts';
+import { tellUnclear } from './unclear.ts';
 import { type AppendRequest, IDLE, type MirrorPartition, PREPARING, WAITING } from './partition.ts';
 import { GivenUpError, backoff, pause } from './pause.ts';
 import type { DataPiece, Piece } from './pieces.ts';
@@ -179,6 +180,8 @@ export class Appender implements Outcomes {
     refusal?: LinkFailure,
   ): Promise<void> {
     partition.append = { at: 'settling', request };
+    const reason = partition.appendError ?? 'the reply left it open';
+    const told = tellUnclear(this.#options.mirror, partition.ref, request.from, reason);
     const signal = this.#options.signalOf(partition);
     const onWait = (why: string): void => {
       partition.appendError = why;
@@ -196,6 +199,7 @@ export class Appender implements Outcomes {
         });
         if (partition.closed) return;
         partition.settledBy = settled.by;
+        told(settled.reading.end, settled.by);
         if (refusal !== undefined && settled.verdict.kind === 'resend') {
           this.#options.fail(partition, refusal);
           return;

@@ -6,3 +6,4 @@ export { type CompareOptions, type TailComparison, compareTail } from './compare
 export { type LinkSettings, defaultLinkSettings } from './settings.ts';
 export type { EndReading } from './end-reader.ts';
 export type * from './ports.ts';
+export { tellUnclear } from './unclear.ts';

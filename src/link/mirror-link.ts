@@ -168,8 +168,9 @@ export class MirrorLink {
   }
 
   async #recover({ partition, abort }: Member): Promise<void> {
-    const { source, destination } = this.#options;
+    const { mirror, source, destination } = this.#options;
     const parts = {
+      mirror,
       source,
       destination,
       settings: this.#settings,

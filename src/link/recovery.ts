@@ -7,8 +7,10 @@ import type { Limiter } from './pause.ts';
 import type { SettledBy } from './ports.ts';
 import type { LinkSettings } from './settings.ts';
 import type { Settler } from './settler.ts';
+import { tellUnclear } from './unclear.ts';
 
 export interface RecoveryParts {
+  readonly mirror: string;
   readonly source: Cluster;
   readonly destination: Cluster;
   readonly settings: LinkSettings;
@@ -37,8 +39,13 @@ export async function recover(
   let reading: EndReading = await parts.ends.read(ref, { topicId, signal, onWait });
   let by: SettledBy = 'released';
   if (!resume.released || reading.end !== resume.persistedEnd) {
+    const reason = resume.released
+      ? `the end ${resume.persistedEnd} was released, and the log ends at ${reading.end}`
+      : 'the last owner ended without having released the partition';
+    const told = tellUnclear(parts.mirror, ref, resume.persistedEnd, reason);
     reading = await parts.settler.probe({ ref, topicId, signal, onWait }, true);
     by = 'probe';
+    told(reading.end, by);
   }
   if (reading.end > resume.persistedEnd) {
     const { end } = reading;
