@@ -42,15 +42,25 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
     const held = this.#held.get(key);
     const state = this.#ledger.view.partitions.get(key)?.state;
     const isOpen = state === 'LOG_ALIGNMENT' || state === 'MIRRORING';
-    if (held === undefined || !isOpen || !this.#mayAppend()) {
+    if (held === undefined || held.closing || !isOpen || !this.#mayAppend()) {
       return { kind: 'not-leader', message: `${topic}-${partition} of mirror ${mirror} is not ready here` };
     }
     return { kind: 'owned', expectedOffset: held.end };
   }
 
+  begins(_mirror: string, topic: string, partition: number): void {
+    const held = this.#held.get(partitionKey(topic, partition));
+    if (held !== undefined) held.append = Promise.withResolvers<void>();
+  }
+
+  notStored(_mirror: string, topic: string, partition: number): void {
+    this.#held.get(partitionKey(topic, partition))?.append?.resolve();
+  }
+
   appended(mirror: string, topic: string, partition: number, baseOffset: number, count: number): void {
     const held = this.#held.get(partitionKey(topic, partition));
     if (held === undefined) return;
+    held.append?.resolve();
     if (baseOffset !== held.end) {
       this.failed(mirror, topic, partition, `a batch landed at offset ${baseOffset}, expected ${held.end}`);
       return;
@@ -60,6 +70,13 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
   }
 
   failed(mirror: string, topic: string, partition: number, message: string): void {
+    const held = this.#held.get(partitionKey(topic, partition));
+    held?.append?.resolve();
+    if (held?.closing === true) {
+      // the stop that waits for it probes, and judges whatever stands there
+      lifecycle.publish({ level: 'warn', message: `${message}; the stop of the partition settles it` });
+      return;
+    }
     this.#held.delete(partitionKey(topic, partition));
     new PartitionWrites(this.#ledger, mirror)
       .failed({ topic, partition }, message, false, 0)
@@ -77,6 +94,34 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
     if (this.#held.has(key) || this.#adopting.has(key)) return;
     this.#adopting.add(key);
     void this.#adopt(mirror, record, releasedEnd, begins).finally(() => this.#adopting.delete(key));
+  }
+
+  async end(topic: string, partition: number, silenceMs: number): Promise<LinkProgress | undefined> {
+    const held = this.#held.get(partitionKey(topic, partition));
+    if (held === undefined) return undefined;
+    held.closing = true;
+    if (held.append !== null && (await this.#isSilent(held.append.promise, silenceMs))) {
+      throw new Error(
+        `${topic}-${partition}: the broker has not answered the copier's Produce at offset ${held.end} for ` +
+          `${silenceMs / 1000} s`,
+      );
+    }
+    const progress = this.progress(topic, partition);
+    this.release(topic, partition);
+    return progress;
+  }
+
+  async #isSilent(append: Promise<void>, silenceMs: number): Promise<boolean> {
+    const over = new AbortController();
+    const silent = this.#surroundings.sleep(silenceMs, over.signal).then(
+      () => true,
+      () => false,
+    );
+    try {
+      return await Promise.race([append.then(() => false), silent]);
+    } finally {
+      over.abort();
+    }
   }
 
   release(topic: string, partition: number): void {
@@ -138,7 +183,12 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
       }
       await writes.epochBegins(ref, { epoch: 0, offset: 0 });
       begins();
-      this.#held.set(partitionKey(ref.topic, ref.partition), { end, batches: 0 });
+      this.#held.set(partitionKey(ref.topic, ref.partition), {
+        end,
+        batches: 0,
+        append: null,
+        closing: false,
+      });
     } catch {
       // The cluster did not answer: the runner adopts again in its next round.
     }
@@ -148,4 +198,8 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
 interface Held {
   end: number;
   batches: number;
+  /** The append on its way, or the last one: settled when its outcome is known. */
+  append: PromiseWithResolvers<void> | null;
+  /** Nothing is granted any more. */
+  closing: boolean;
 }

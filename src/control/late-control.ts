@@ -51,6 +51,8 @@ export class LateControl {
         kind: 'not-leader',
         message: 'the state was not read yet',
       },
+    begins: (mirror, topic, partition) => this.#parts?.mirrorRole.begins(mirror, topic, partition),
+    notStored: (mirror, topic, partition) => this.#parts?.mirrorRole.notStored(mirror, topic, partition),
     appended: (mirror, topic, partition, baseOffset, count) => {
       this.#parts?.mirrorRole.appended(mirror, topic, partition, baseOffset, count);
     },

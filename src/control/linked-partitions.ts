@@ -19,7 +19,13 @@ export interface ExternalCopier {
    * @param begins called before the first grant: what the last process released no longer counts
    */
   adopt(mirror: string, record: PartitionRecord, releasedEnd: number | null, begins: () => void): void;
-  /** Gives nothing more out for the partition. */
+  /**
+   * Gives nothing more out for the partition, waits for the append on its way and lets go.
+   * @returns what was known last; undefined when the partition was not held
+   * @throws Error when that append stays silent for so long; nothing is given out all the same
+   */
+  end(topic: string, partition: number, silenceMs: number): Promise<LinkProgress | undefined>;
+  /** Lets go at once. */
   release(topic: string, partition: number): void;
   progress(topic: string, partition: number): LinkProgress | undefined;
 }
@@ -132,10 +138,9 @@ export class LinkedPartitions {
     return { end, openIds, unverified: unverified === null ? null : { ...unverified, why } };
   }
 
-  /** A request of the copier may still be on its way: what was acknowledged is kept, the rest is found by probing. */
+  /** What was acknowledged is kept; an append whose outcome stayed open is found by probing. */
   async #endExternal(ref: PartitionRef): Promise<null> {
-    const progress = this.progress(ref);
-    this.#options.external.release(ref.topic, ref.partition);
+    const progress = await this.#options.external.end(ref.topic, ref.partition, silenceMs);
     if (progress !== undefined) await this.#note(ref, (record) => progressColumns(record, progress));
     return null;
   }

@@ -10,11 +10,13 @@ import {
   recordCount,
 } from '../../protocol/records/batch.ts';
 import { walkBatches } from '../../protocol/records/walk.ts';
-import { judgeWrite } from './guard.ts';
-import type { BatchIdentity, Lane, MirrorLanes } from './mirror-lanes.ts';
+import { type BatchIdentity, Lane, type MirrorLanes } from './mirror-lanes.ts';
 import type { OwnAnswer } from './produce-split.ts';
 import type { ProducePartition } from './produce-walk.ts';
 import type { RequestSeen } from './rule.ts';
+
+const STALE =
+  'the state of its mirror could not be read lately: whether it may be copied is not known now; try again';
 
 /** A batch that we let through to a mirror partition. */
 export interface Granted {
@@ -28,7 +30,7 @@ export interface Granted {
   readonly at: number;
 }
 
-/** May this batch of a copier be appended now? A grant, an answer of ours, or undefined: an ordinary write that may pass. */
+/** May this batch of a copier be appended now? A grant, or an answer of ours. */
 export function judgeCopied(
   request: RequestSeen,
   lanes: MirrorLanes,
@@ -38,14 +40,18 @@ export function judgeCopied(
   { index, recordsAt, recordsEnd }: ProducePartition,
   acks: number,
   seen: Set<string>,
-): Granted | OwnAnswer | undefined {
+): Granted | OwnAnswer {
   const { view, mirrorRole, frame } = request;
-  if (view.freshness() !== 'fresh' || view.topic(topic)?.isReadOnly(index) !== true) {
-    // stale: retriable; stopped: an ordinary topic
-    return judgeWrite(request, topic, index);
-  }
   const where = `${topic}-${index}`;
   const refuse = (code: number, text: string): OwnAnswer => ({ code, message: `${where}: ${text}` });
+  if (view.freshness() !== 'fresh') {
+    return { code: ErrorCode.NOT_LEADER_OR_FOLLOWER, message: `${where}: ${STALE}` };
+  }
+  if (view.topic(topic)?.isReadOnly(index) !== true) {
+    // the source's records behind the barrier would be nobody's: neither mirrored nor the new owner's
+    const text = `mirror ${mirror} is stopped: its copier must stop too; other clients write through a gateway of role client`;
+    return refuse(ErrorCode.POLICY_VIOLATION, text);
+  }
   if (acks !== -1) {
     return refuse(ErrorCode.INVALID_REQUIRED_ACKS, `a copier must produce with acks=all, not ${acks}`);
   }
@@ -89,8 +95,7 @@ export function judgeCopied(
   if (batch.producerId >= FIRST_UNMAPPED) {
     return refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING, `producer id ${batch.producerId} has no mapped id`);
   }
-  const lane = lanes.of(mirror, topic, index);
-  const sequence = lane.judge(batch);
+  const sequence = (lanes.find(mirror, topic, index) ?? new Lane()).judge(batch);
   if (sequence !== 'follows') {
     const code =
       sequence === 'old-epoch' ? ErrorCode.INVALID_PRODUCER_EPOCH : ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER;
@@ -103,6 +108,7 @@ export function judgeCopied(
   const grant = mirrorRole.grant(mirror, topic, index);
   if (grant.kind === 'not-leader') return { code: ErrorCode.NOT_LEADER_OR_FOLLOWER, message: grant.message };
   if (grant.kind === 'refused') return { code: ErrorCode.POLICY_VIOLATION, message: grant.message };
+  const lane = lanes.of(mirror, topic, index);
   return { lane, topic, key, partition: index, expectedOffset: grant.expectedOffset, batch, at };
 }
 

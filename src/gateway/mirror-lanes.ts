@@ -73,6 +73,16 @@ export class Lane {
 export class MirrorLanes {
   readonly #lanes = new Map<string, Lane>();
 
+  get size(): number {
+    return this.#lanes.size;
+  }
+
+  /** undefined: nothing was ever let through. */
+  find(mirror: string, topic: string, partition: number): Lane | undefined {
+    return this.#lanes.get(`${mirror}\0${topic}\0${partition}`);
+  }
+
+  /** Made when it is not there: only for partitions of which a grant says that they exist and are ours. */
   of(mirror: string, topic: string, partition: number): Lane {
     const key = `${mirror}\0${topic}\0${partition}`;
     let lane = this.#lanes.get(key);

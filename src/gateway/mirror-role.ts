@@ -5,16 +5,20 @@ import { judgeWrite, publishRefusal, type Refusal } from './guard.ts';
 import { type Granted, judgeCopied } from './mirror-judge.ts';
 import { lanesFor } from './mirror-lanes.ts';
 import { settleAll } from './mirror-settle.ts';
+import type { NodeMap } from './node-map.ts';
+import type { MirrorRolePort } from './ports.ts';
 import {
   isUntouched,
   isWholeRefused,
   mergedResponse,
   type OwnAnswer,
+  type OwnAnswers,
   ownResponse,
   withoutOwn,
 } from './produce-split.ts';
+import type { ProduceShape } from './produce-walk.ts';
 import type { ApiRule, ReplyHandler, RequestSeen, Verdict } from './rule.ts';
-import { badFrame, produceRule, shapeOf, topicName, unknownIds } from './rules/produce.ts';
+import { badFrame, closeFor, produceRule, shapeOf, topicName, unknownIds } from './rules/produce.ts';
 import { whenLoaded } from './rules/common.ts';
 
 /**
@@ -45,7 +49,7 @@ function run(request: RequestSeen): Verdict {
     const name = topicName(request, topic);
     if (name === undefined || !isCopied(request, mirror, name)) continue;
     for (const { index } of topic.partitions) {
-      const free = lanes.of(mirror, name, index).free;
+      const free = lanes.find(mirror, name, index)?.free ?? null;
       if (free !== null) return { kind: 'wait', until: free };
     }
   }
@@ -81,21 +85,41 @@ function run(request: RequestSeen): Verdict {
       refusals,
     );
   }
+  const whole = isWholeRefused(own);
   if (shape.acks === 0) {
     // a copied partition is always refused here, so nothing is granted
     if (isUntouched(own)) return { kind: 'forward', expectReply: false };
-    const detail = `Produce with acks=0: ${refusals[0]?.message ?? 'a topic id is not known'}`;
-    return { kind: 'close', reason: { cause: 'request-refused', detail } };
+    const reason = closeFor(refusals);
+    if (whole) return { kind: 'close', reason };
+    const chunks = withoutOwn(request.frame, shape, own, apiVersion);
+    return { kind: 'forward-as', chunks, expectReply: false, thenClose: reason };
   }
-  if (isWholeRefused(own))
-    return { kind: 'answer', chunks: ownResponse(shape, own, apiVersion, correlationId) };
+  if (whole) return { kind: 'answer', chunks: ownResponse(shape, own, apiVersion, correlationId) };
 
-  for (const { at, lane } of granted) {
+  const chunks = withoutOwn(request.frame, shape, own, apiVersion);
+  const { mirrorRole, nodes } = request;
+  for (const { at, lane, topic, partition } of granted) {
     mapProducerIdInPlace(request.frame, at);
     lane.take();
+    mirrorRole.begins(mirror, topic, partition);
   }
-  const { mirrorRole, nodes } = request;
-  const reply: ReplyHandler = {
+  const reply = replyFor({ mirrorRole, mirror, granted, shape, own, apiVersion, nodes });
+  return { kind: 'forward-as', chunks, expectReply: true, reply };
+}
+
+interface Due {
+  readonly mirrorRole: MirrorRolePort;
+  readonly mirror: string;
+  readonly granted: readonly Granted[];
+  readonly shape: ProduceShape;
+  readonly own: OwnAnswers;
+  readonly apiVersion: number;
+  readonly nodes: NodeMap;
+}
+
+// Its own function: what a reply can reach is kept until it comes, and the request's frame must not be.
+function replyFor({ mirrorRole, mirror, granted, shape, own, apiVersion, nodes }: Due): ReplyHandler {
+  return {
     mustHear: granted.length > 0,
     answered: (frame) => {
       const wrong = settleAll(mirrorRole, mirror, granted, frame, apiVersion);
@@ -112,16 +136,10 @@ function run(request: RequestSeen): Verdict {
             `${topic}-${partition}: the connection ended (${why}) before the broker answered the Produce at offset ` +
               `${expectedOffset}; whether it was stored is not known`,
           );
-        }
+        } else mirrorRole.notStored(mirror, topic, partition);
         lane.release();
       }
     },
-  };
-  return {
-    kind: 'forward-as',
-    chunks: withoutOwn(request.frame, shape, own, apiVersion),
-    expectReply: true,
-    reply,
   };
 }
 
@@ -131,12 +149,8 @@ function isCopied({ view }: RequestSeen, mirror: string, topic: string): boolean
 }
 
 function withWrong(
-  own: readonly (readonly (OwnAnswer | undefined)[])[],
-  topics: readonly {
-    name: string | undefined;
-    topicId: string | undefined;
-    partitions: readonly { index: number }[];
-  }[],
+  own: OwnAnswers,
+  topics: ProduceShape['topics'],
   wrong: ReadonlyMap<string, OwnAnswer>,
 ): (OwnAnswer | undefined)[][] {
   return topics.map(({ name, topicId, partitions }, t) =>

@@ -5,10 +5,14 @@ import type { Granted } from './mirror-judge.ts';
 import type { MirrorRolePort } from './ports.ts';
 import type { OwnAnswer } from './produce-split.ts';
 
-/** Errors after which a batch is certainly not in the log (DESIGN 5.5 rule 4); NOT_LEADER_OR_FOLLOWER by its offset. */
+/**
+ * Errors after which a batch is certainly not in the log (DESIGN 5.5 rule 4), when no offset stands beside them: with
+ * one the broker had appended, and the error is of what came then.
+ */
 const NOT_STORED: ReadonlySet<number> = new Set([
   ErrorCode.CORRUPT_MESSAGE,
   ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+  ErrorCode.NOT_LEADER_OR_FOLLOWER,
   ErrorCode.MESSAGE_TOO_LARGE,
   ErrorCode.RECORD_LIST_TOO_LARGE,
   ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -46,7 +50,8 @@ export function settleAll(
     if (verdict === 'stored') {
       lane.accepted(batch);
       port.appended(mirror, topic, partition, expectedOffset, batch.count);
-    } else if (verdict !== 'not-stored') {
+    } else if (verdict === 'not-stored') port.notStored(mirror, topic, partition);
+    else {
       const message = `${topic}-${partition}: ${verdict}`;
       port.failed(mirror, topic, partition, message);
       wrong.set(`${key}/${partition}`, { code: ErrorCode.UNKNOWN_SERVER_ERROR, message });
@@ -68,7 +73,6 @@ function verdictOf(
     if (baseOffset === expected) return 'stored';
     return `stored at offset ${baseOffset}, expected ${expected}: someone else wrote to the partition`;
   }
-  const refusedByOther = errorCode === ErrorCode.NOT_LEADER_OR_FOLLOWER && baseOffset < 0;
-  if (refusedByOther || NOT_STORED.has(errorCode)) return 'not-stored';
+  if (baseOffset < 0 && NOT_STORED.has(errorCode)) return 'not-stored';
   return `${errorName(errorCode)} leaves open whether the batch at offset ${expected} was stored`;
 }

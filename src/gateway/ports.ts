@@ -82,8 +82,15 @@ export type MirrorRoleGrant =
 
 export interface MirrorRolePort {
   grant(mirror: string, topic: string, partition: number): MirrorRoleGrant;
+  /**
+   * A granted append is sent now. Exactly one of `appended`, `notStored` and `failed` follows, whatever becomes of the
+   * client, and until then the partition's end is not known: no barrier may be written.
+   */
+  begins(mirror: string, topic: string, partition: number): void;
   /** The broker accepted `count` records at the expected base offset. */
   appended(mirror: string, topic: string, partition: number, baseOffset: number, count: number): void;
+  /** The broker refused it for certain, or no byte of it was sent. */
+  notStored(mirror: string, topic: string, partition: number): void;
   /** The outcome of an append is not known, or not what was expected: the partition becomes FAILED. */
   failed(mirror: string, topic: string, partition: number, message: string): void;
 }

@@ -8,11 +8,13 @@ import {
   isWholeRefused,
   mergedResponse,
   type OwnAnswer,
+  type OwnAnswers,
   ownResponse,
   withoutOwn,
 } from '../produce-split.ts';
 import { type ProduceShape, type ProduceTopic, walkProduce } from '../produce-walk.ts';
-import type { ApiRule, CloseReason, RequestSeen, ResponseSeen, Verdict } from '../rule.ts';
+import type { NodeMap } from '../node-map.ts';
+import type { ApiRule, CloseReason, ReplyHandler, RequestSeen, ResponseSeen, Verdict } from '../rule.ts';
 import { splice } from '../splice.ts';
 import { FORWARD, whenLoaded } from './common.ts';
 
@@ -69,15 +71,21 @@ function run(request: RequestSeen): Verdict {
     return { kind: 'forward-as', chunks, expectReply: false, thenClose: reason };
   }
   if (whole) return { kind: 'answer', chunks: ownResponse(shape, own, apiVersion, correlationId) };
+  const chunks = withoutOwn(request.frame, shape, own, apiVersion);
   return {
     kind: 'forward-as',
-    chunks: withoutOwn(request.frame, shape, own, apiVersion),
+    chunks,
     expectReply: true,
-    reply: {
-      mustHear: false,
-      answered: (frame) => mergedResponse(frame, shape, own, apiVersion, request.nodes),
-      lost: () => undefined,
-    },
+    reply: replyFor(shape, own, apiVersion, request.nodes),
+  };
+}
+
+// Its own function: what a reply can reach is kept until it comes, and the request's frame must not be.
+function replyFor(shape: ProduceShape, own: OwnAnswers, apiVersion: number, nodes: NodeMap): ReplyHandler {
+  return {
+    mustHear: false,
+    answered: (frame) => mergedResponse(frame, shape, own, apiVersion, nodes),
+    lost: () => undefined,
   };
 }
 
@@ -104,7 +112,7 @@ export function unknownIds({ ids }: RequestSeen, shape: ProduceShape): Verdict |
   return asked === undefined ? undefined : { kind: 'wait', until: ids.resolve(asked) };
 }
 
-function closeFor(refusals: readonly Refusal[]): CloseReason {
+export function closeFor(refusals: readonly Refusal[]): CloseReason {
   return {
     cause: 'request-refused',
     detail: `Produce with acks=0: ${refusals[0]?.message ?? 'a topic id is not known'}`,

@@ -81,18 +81,35 @@ export class StubMirrorRole implements MirrorRolePort {
   readonly ends = new Map<string, number>();
   readonly failures: string[] = [];
   readonly appends: string[] = [];
+  /** How often each partition's appends began and ended. */
+  readonly begun = new Map<string, number>();
+  readonly ended = new Map<string, number>();
   refusal: MirrorRoleGrant | null = null;
 
   grant(_mirror: string, topic: string, partition: number): MirrorRoleGrant {
     return this.refusal ?? { kind: 'owned', expectedOffset: this.ends.get(`${topic}/${partition}`) ?? 0 };
   }
 
-  appended(mirror: string, topic: string, partition: number, baseOffset: number, count: number): void {
-    this.appends.push(`${mirror} ${topic}/${partition} ${baseOffset}+${count}`);
-    this.ends.set(`${topic}/${partition}`, baseOffset + count);
+  begins(_mirror: string, topic: string, partition: number): void {
+    count(this.begun, `${topic}/${partition}`);
   }
 
-  failed(_mirror: string, _topic: string, _partition: number, message: string): void {
+  notStored(_mirror: string, topic: string, partition: number): void {
+    count(this.ended, `${topic}/${partition}`);
+  }
+
+  appended(mirror: string, topic: string, partition: number, baseOffset: number, records: number): void {
+    count(this.ended, `${topic}/${partition}`);
+    this.appends.push(`${mirror} ${topic}/${partition} ${baseOffset}+${records}`);
+    this.ends.set(`${topic}/${partition}`, baseOffset + records);
+  }
+
+  failed(_mirror: string, topic: string, partition: number, message: string): void {
+    count(this.ended, `${topic}/${partition}`);
     this.failures.push(message);
   }
+}
+
+function count(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 }
