@@ -41,6 +41,8 @@ export class YamlMirrors {
       if (!this.#backoff.isDue(entry.name, this.#now())) continue;
       if (!this.#view.mirrors.has(entry.name)) await this.#create(entry);
       else if (this.#ours.has(entry.name)) await this.#startMissing(entry);
+      // somebody created it meanwhile by a verb
+      else this.#trouble.delete(entry.name);
     }
   }
 
@@ -56,9 +58,13 @@ export class YamlMirrors {
 
   /** How an entry differs from what the state says; the state wins. */
   drift(): readonly { readonly mirror: string; readonly message: string }[] {
-    return this.#entries.flatMap((entry) =>
-      driftOf(entry, this.#view).map((message) => ({ mirror: entry.name, message })),
-    );
+    return this.#entries.flatMap((entry) => {
+      const messages = driftOf(entry, this.#view);
+      // while it is ours they are started when they can be, and the trouble says why not yet
+      const waiting = this.#ours.has(entry.name) ? [] : this.#notMirrored(entry);
+      if (waiting.length > 0) messages.push(`not mirrored, and started by nobody: ${waiting.join(', ')}`);
+      return messages.map((message) => ({ mirror: entry.name, message }));
+    });
   }
 
   async #create(entry: MirrorEntry): Promise<void> {
@@ -92,9 +98,7 @@ export class YamlMirrors {
 
   /** Literal names that could not be started when the mirror was created: not at the source, taken by another mirror … */
   async #startMissing(entry: MirrorEntry): Promise<void> {
-    const missing = entry.topics.include.filter(
-      (name) => !name.startsWith('/') && this.#view.topics.get(name)?.mirror !== entry.name,
-    );
+    const missing = this.#notMirrored(entry);
     if (missing.length === 0 || this.#view.mirrors.get(entry.name)?.deletedAt !== null) {
       this.#ours.delete(entry.name);
       this.#trouble.delete(entry.name);
@@ -108,6 +112,18 @@ export class YamlMirrors {
     if (outcome.error !== null && outcome.topics.length === 0)
       this.#failed(entry.name, outcome.error.message);
     else this.#noteMissing(entry.name, outcome.topics);
+  }
+
+  /** Literal names of the entry that are no topic of its mirror. */
+  #notMirrored(entry: MirrorEntry): string[] {
+    const record = this.#view.mirrors.get(entry.name);
+    if (record === undefined || record.deletedAt !== null) return [];
+    return entry.topics.include.filter(
+      (name) =>
+        !name.startsWith('/') &&
+        record.topics.include.includes(name) &&
+        this.#view.topics.get(name)?.mirror !== entry.name,
+    );
   }
 
   #noteMissing(name: string, topics: readonly { topic: string; code: number; message: string }[]): void {

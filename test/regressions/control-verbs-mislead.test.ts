@@ -95,6 +95,16 @@ describe('an entry of the file', () => {
     expect(status?.error).toMatch(/orders belongs to mirror east-to-west/);
   });
 
+  test('that an older process created and could not start in full shows what nobody starts', async () => {
+    await under.recorded([partitionRecord('MIRRORING')]);
+    await under.store.write([
+      { put: { ...mirrorRecord, topics: { include: ['orders', 'late'], exclude: [] } } },
+    ]);
+    const include = ['orders', 'late'];
+    under.start([{ ...entry, name: mirrorRecord.name, topics: { include, exclude: [] } }]);
+    expect(under.control.status().mirrors[0]?.drift).toEqual(['not mirrored, and started by nobody: late']);
+  });
+
   test('that waits for its source writes no line of the audit each time', async () => {
     const lines: Audit[] = [];
     const end = audit.subscribe((line) => lines.push(line));
