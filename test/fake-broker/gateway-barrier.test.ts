@@ -47,6 +47,19 @@ describe('Fetch of a partition with a barrier', () => {
     return partitions[0]?.records ?? Buffer.alloc(0);
   };
 
+  it.each([
+    ['a length inside it', 61],
+    ['its value', barrierMarker.length - 2],
+  ])(
+    'a barrier marker that is damaged in %s passes as it stands: its reader is told, not cut off',
+    async (_, at) => {
+      const client = await start(known());
+      const stored = test.fake.log('copy', 0).batches[2]?.bytes ?? Buffer.alloc(0);
+      stored.writeUInt8(stored.readUInt8(at) ^ 0x40, at);
+      expect(splitBatches(await fetched(client, 12))[2]?.equals(stored)).toBe(true);
+    },
+  );
+
   it.each([4, 7, 11, 12, 13, 15, 16, 17, 18])(
     'version %i: the marker is shown as type 7, all else as stored',
     async (version) => {

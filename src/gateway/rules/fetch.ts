@@ -1,5 +1,6 @@
 import { isBarrierMarker, showBarrier } from '../../../protocol/records/barrier.ts';
 import { baseOffset } from '../../../protocol/records/batch.ts';
+import { RecordsError } from '../../../protocol/records/errors.ts';
 import { walkBatches } from '../../../protocol/records/walk.ts';
 import { fetchApi } from '../../../protocol/schema/01-fetch.ts';
 import { rewriteEndpoints } from '../endpoints.ts';
@@ -68,7 +69,7 @@ function showBarriers(
     const offset = baseOffset(frame, at);
     const barrier = known.find((candidate) => candidate.offset === offset);
     if (barrier === undefined) return;
-    const batch = showBarrier(frame, at, [barrier.sourceClusterId]);
+    const batch = shownOrDamaged(frame, at, barrier);
     if (batch === undefined) return;
     shown.push({ from: at, to: at + size, bytes: batch });
     grown += batch.length - size;
@@ -77,4 +78,14 @@ function showBarriers(
   const length = recordsEnd - recordsAt + grown;
   const bytes = version >= FETCH_FLEXIBLE_FROM ? uvarintBytes(length + 1) : int32Bytes(length);
   return [{ from: lengthAt, to: recordsAt, bytes }, ...shown];
+}
+
+/** undefined: damaged. It passes as it stands, and the reader finds out as without us; a fault of ours would cut it off. */
+function shownOrDamaged(frame: Buffer, at: number, { sourceClusterId }: KnownBarrier): Buffer | undefined {
+  try {
+    return showBarrier(frame, at, [sourceClusterId], { verifyCrc: true });
+  } catch (error) {
+    if (error instanceof RecordsError) return undefined;
+    throw error;
+  }
 }
