@@ -154,6 +154,10 @@ export class ClientSession implements FramedHandlers {
     this.#handle(frame);
   }
 
+  owesAnswer(): boolean {
+    return this.#order.size > 0;
+  }
+
   onDrain(): void {
     this.#brokerGate?.lift('client-slow');
     this.#clientGate.lift('client-slow');

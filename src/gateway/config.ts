@@ -25,7 +25,7 @@ export interface GatewayLimits {
   readonly maxResponseBytes: number;
   /** Connections at once from one client address; 0 = no limit. */
   readonly maxConnectionsPerAddress: number;
-  /** Silence after which a client connection is closed; 0 = never. */
+  /** Silence after which a client connection to which no answer is due is closed; 0 = never. */
   readonly idleTimeoutMs: number;
   readonly connectTimeoutMs: number;
   /** Longest time for which a connection of an address that only ever fails is left waiting (case S6). */

@@ -18,6 +18,8 @@ export interface FramedHandlers {
   onFrame(frame: Buffer): void;
   /** What was written has left for the system after `write` said stop. */
   onDrain?(): void;
+  /** true: the peer waits for an answer, so that its silence is none. */
+  owesAnswer?(): boolean;
   /** Called once, after which no buffer given to `write` is read any more. */
   onClosed(cause: CloseCause, detail: string): void;
 }
@@ -27,7 +29,7 @@ export interface FramedOptions {
   /** Smallest frame that can be one: 8 for requests, 4 for responses. */
   readonly smallestFrame: number;
   readonly allocateFrame?: ((size: number) => Buffer) | undefined;
-  /** Closes the connection when nothing was read for so long; 0 or absent = never. */
+  /** Closes the connection when nothing was read for so long, and no answer is owed; 0 or absent = never. */
   readonly idleTimeoutMs?: number | undefined;
 }
 
@@ -282,6 +284,7 @@ export class FramedSocket {
   #startIdleTimer(idleMs: number): void {
     if (idleMs <= 0) return;
     const check = (): void => {
+      if (this.#handlers.owesAnswer?.() === true) this.#lastReadAt = performance.now();
       const idle = performance.now() - this.#lastReadAt;
       // a paused connection is not idle: it is us who don't read
       const left = this.#assembler.paused ? idleMs : idleMs - idle;

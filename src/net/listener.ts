@@ -88,6 +88,7 @@ export async function listen(
       {
         onFrame: (frame) => handlers?.onFrame(frame),
         onDrain: () => handlers?.onDrain?.(),
+        owesAnswer: () => handlers?.owesAnswer?.() ?? false,
         onClosed: (cause, detail) => {
           peers.delete(peer);
           const left = (perAddress.get(address) ?? 1) - 1;
