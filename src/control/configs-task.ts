@@ -14,6 +14,7 @@ export class ConfigsTask {
   readonly #destination: ClusterAdmin;
   readonly #now: () => number;
   readonly #backoff = new Backoff(500, 30_000);
+  readonly #goneSince = new Map<string, number>();
 
   constructor(ledger: Ledger, destination: ClusterAdmin, now: () => number) {
     this.#ledger = ledger;
@@ -32,6 +33,8 @@ export class ConfigsTask {
   async #giveBack(topic: TopicRecord): Promise<void> {
     try {
       const there = await this.#destination.describeTopic(topic.topic);
+      if (there === null && !this.#isGone(topic.topic)) return;
+      if (there !== null) this.#goneSince.delete(topic.topic);
       // Another topic of that name has never had our settings.
       if (there !== null && there.topicId === topic.destinationTopicId) {
         await this.#destination.alterTopicConfigs(topic.topic, givenBack(overridesOf(topic.sourceSettings)));
@@ -51,6 +54,14 @@ export class ConfigsTask {
     }
   }
 
+  /** A broker that has just started may not know it yet: gone is what stays unknown. */
+  #isGone(name: string): boolean {
+    const now = this.#now();
+    const since = this.#goneSince.get(name) ?? now;
+    this.#goneSince.set(name, since);
+    return now - since > goneAfterMs;
+  }
+
   async #note(name: string, columns: Partial<TopicRecord>): Promise<void> {
     await this.#ledger.update((draft) => {
       const topic = draft.topic(name);
@@ -58,6 +69,8 @@ export class ConfigsTask {
     });
   }
 }
+
+const goneAfterMs = 10_000;
 
 export function isAllStopped(view: StateView, topic: TopicRecord): boolean {
   for (let partition = 0; partition < topic.partitions; partition++) {

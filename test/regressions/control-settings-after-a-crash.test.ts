@@ -69,3 +69,23 @@ test('a topic that was being created when its mirror was stopped gets the settin
     });
   }, 5000);
 });
+
+test('a topic that a broker does not know for a moment gets its settings all the same', async () => {
+  await under.recorded([partitionRecord('STOPPED')], {
+    desired: 'STOPPED',
+    configsPending: true,
+    sourceSettings: { 'retention.ms': '7' },
+  });
+  const { destination } = under.world;
+  vi.spyOn(destination, 'describeTopic').mockResolvedValueOnce(null).mockResolvedValueOnce(null);
+  under.start();
+  await vi.waitFor(() => expect(under.store.view.topics.get('orders')?.configsPending).toBe(false), 5000);
+  expect(destination.topics.get('orders')?.configs.get('retention.ms')).toBe('7');
+});
+
+test('a topic that is gone for good has nothing to be given back', async () => {
+  await under.recorded([partitionRecord('STOPPED')], { desired: 'STOPPED', configsPending: true });
+  under.world.destination.topics.clear();
+  under.start();
+  await vi.waitFor(() => expect(under.store.view.topics.get('orders')?.configsPending).toBe(false), 5000);
+});
