@@ -52,7 +52,7 @@ export async function prepareTopic(context: PrepareContext, topic: TopicRecord):
   const wanted = mirrorSettings(settings, isAligned(context.view, topic));
   const { found, created } = isNew
     ? await createOrTakeOver(context, topic, wanted)
-    : { found: await describeKnown(destination, topic), created: false };
+    : { found: await describeKnown(context, topic), created: false };
   // A cleaner that ran already stays on while single partitions come back.
   const keepCleaner = !isNew && settings.compacts;
   if (!created) await reapplySettings(destination, topic.topic, wanted, keepCleaner);
@@ -89,12 +89,7 @@ async function describeSource(
   topic: TopicRecord,
 ): Promise<TopicDescription> {
   const { source, mirror } = context;
-  let found = await source.describeTopic(topic.topic);
-  if (found === null) {
-    // A broker that has just started may not know it yet: gone is what is gone twice.
-    await context.sleep(goneAgainAfterMs);
-    found = await source.describeTopic(topic.topic);
-  }
+  const found = await describeTwice(source, topic.topic, context.sleep);
   if (found === null) {
     throw new PrepareFailed(
       'source-topic-gone',
@@ -113,8 +108,23 @@ async function describeSource(
   return found;
 }
 
-async function describeKnown(destination: ClusterAdmin, topic: TopicRecord): Promise<TopicDescription> {
-  const found = await destination.describeTopic(topic.topic);
+/** A broker that has just started may not know a topic yet: gone is what is gone twice. */
+export async function describeTwice(
+  cluster: Pick<ClusterAdmin, 'describeTopic'>,
+  name: string,
+  sleep: Surroundings['sleep'],
+): Promise<TopicDescription | null> {
+  const found = await cluster.describeTopic(name);
+  if (found !== null) return found;
+  await sleep(goneAgainAfterMs);
+  return cluster.describeTopic(name);
+}
+
+async function describeKnown(
+  { destination, sleep }: Pick<PrepareContext, 'destination' | 'sleep'>,
+  topic: TopicRecord,
+): Promise<TopicDescription> {
+  const found = await describeTwice(destination, topic.topic, sleep);
   if (found !== null && found.topicId === topic.destinationTopicId) return found;
   const what = found === null ? 'is gone' : `was created anew (topic id ${found.topicId})`;
   throw new PrepareFailed(

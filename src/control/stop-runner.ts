@@ -6,6 +6,7 @@ import type { Ledger } from './ledger.ts';
 import type { PartitionWrites } from './partition-writes.ts';
 import type { CompareTail, DestinationPartition, Surroundings } from './ports.ts';
 import { type MirrorRecord, StateFenced, partitionKey } from './state/types.ts';
+import { describeTwice } from './prepare-topic.ts';
 import { type KnownEnd, StopFailed, runStop } from './stopping.ts';
 import { within } from './within.ts';
 
@@ -130,12 +131,7 @@ export class StopRunner {
   async #log(ref: PartitionRef): Promise<DestinationPartition | null> {
     const { surroundings, ledger, mirror } = this.#options;
     const topic = ledger.view.topics.get(ref.topic);
-    let found = await surroundings.destination.describeTopic(ref.topic);
-    if (found === null) {
-      // A broker that has just started may not know it yet: gone is what is gone twice.
-      await surroundings.sleep(goneAgainAfterMs);
-      found = await surroundings.destination.describeTopic(ref.topic);
-    }
+    const found = await describeTwice(surroundings.destination, ref.topic, (ms) => surroundings.sleep(ms));
     if (found === null) return null;
     const expected = topic?.destinationTopicId ?? '';
     if (expected === '') return null;
@@ -156,7 +152,6 @@ const atOnce = 8;
 /** After that a stop that still waits no longer counts among them. */
 const placeMs = 10_000;
 const openSourceMs = 5000;
-const goneAgainAfterMs = 1000;
 
 /** Whether FAILED is tried again; null for what only has to be waited for (no answer, no leader). */
 function canRetry(error: unknown): boolean | null {

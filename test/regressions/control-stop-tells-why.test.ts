@@ -52,6 +52,13 @@ test('a destination topic that is unknown for a moment is not gone', async () =>
   expect(under.world.log('orders', 0).barriers()).toEqual([4]);
 });
 
+test('nor is one that is to be mirrored', async () => {
+  await under.recorded([partitionRecord('MIRRORING')]);
+  vi.spyOn(under.world.destination, 'describeTopic').mockResolvedValueOnce(null);
+  under.start();
+  await vi.waitFor(() => expect(under.world.links[0]?.resumes.has('orders/0')).toBe(true), 5000);
+});
+
 test('a source that never answers is waited for only so long', async () => {
   await under.recorded([partitionRecord('STOPPING', { stop: stopProgress(), persistedEnd: 4 })]);
   under.world.log('orders', 0).data(6, -7n);
