@@ -40,6 +40,8 @@ export interface ConnectOptions extends FramedOptions {
 }
 
 const KEEP_ALIVE_DELAY_MS = 30_000;
+/** Reading that is held back hides the peer's end; whoever waits so long for us has gone. */
+const HELD_BACK_MS = 600_000;
 
 export class FramedSocket {
   /** `host:port` of the other side, for texts. */
@@ -284,15 +286,17 @@ export class FramedSocket {
   #startIdleTimer(idleMs: number): void {
     if (idleMs <= 0) return;
     const check = (): void => {
-      if (this.#handlers.owesAnswer?.() === true) this.#lastReadAt = performance.now();
-      const idle = performance.now() - this.#lastReadAt;
-      // a paused connection is not idle: it is us who don't read
-      const left = this.#assembler.paused ? idleMs : idleMs - idle;
+      // a paused connection is not idle, it is us who don't read; but its end would not be seen
+      const { paused } = this.#assembler;
+      if (!paused && this.#handlers.owesAnswer?.() === true) this.#lastReadAt = performance.now();
+      const limit = paused ? Math.max(idleMs, HELD_BACK_MS) : idleMs;
+      const left = limit - (performance.now() - this.#lastReadAt);
       if (left <= 0) {
-        this.end('idle-timeout', `nothing was received for ${idleMs} ms`);
+        const heldBack = `reading was held back for ${limit / 1000} s`;
+        this.end('idle-timeout', paused ? heldBack : `nothing was received for ${idleMs} ms`);
         return;
       }
-      this.#timer = setTimeout(check, Math.max(1, left));
+      this.#timer = setTimeout(check, Math.max(1, Math.min(left, idleMs)));
       this.#timer.unref();
     };
     this.#timer = setTimeout(check, idleMs);

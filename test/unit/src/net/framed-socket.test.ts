@@ -268,6 +268,43 @@ describe('a framed connection', () => {
   });
 });
 
+describe('a connection that is not read', () => {
+  // An end of the peer is not seen while nothing is read: with a broker that takes nothing, each client that gave up
+  // and came again left a connection behind.
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test('is kept for longer than a short idle time, and given up after ten minutes', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    const served = await serve({ idleTimeoutMs: 1_000 });
+    const gone = raw(served.port);
+    await vi.waitFor(() => expect(served.peers).toHaveLength(1));
+    served.peers[0]?.peer.pauseReading();
+    gone.end(Buffer.from([0, 0, 0, 8]));
+    vi.advanceTimersByTime(599_000);
+    expect(served.peers[0]?.seen.closed).toBeNull();
+    vi.advanceTimersByTime(2_000);
+    await vi.waitFor(() => expect(served.peers[0]?.seen.closed?.cause).toBe('idle-timeout'));
+    expect(served.peers[0]?.seen.closed?.detail).toContain('held back for 600 s');
+  });
+
+  test('counts from anew when it is read again', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    const served = await serve({ idleTimeoutMs: 1_000_000 });
+    raw(served.port);
+    await vi.waitFor(() => expect(served.peers).toHaveLength(1));
+    const [one] = served.peers;
+    one?.peer.pauseReading();
+    vi.advanceTimersByTime(900_000);
+    one?.peer.resumeReading();
+    vi.advanceTimersByTime(900_000);
+    expect(one?.seen.closed).toBeNull();
+    vi.advanceTimersByTime(200_000);
+    await vi.waitFor(() => expect(one?.seen.closed?.detail).toContain('nothing was received for 1000000 ms'));
+  });
+});
+
 describe('hostile and mistaken peers', () => {
   test.each([
     ['oversize-frame', Buffer.from([0x7f, 0xff, 0xff, 0xff, 0])],
