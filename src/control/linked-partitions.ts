@@ -134,8 +134,7 @@ export class LinkedPartitions {
     await this.#note(ref, (record) => sourceColumns(record, progress));
     if (end === null) return null;
     const { openIds, unverified } = progress;
-    const why = 'the source no longer held it when this process compared it';
-    return { end, openIds, unverified: unverified === null ? null : { ...unverified, why } };
+    return { end, openIds, unverified };
   }
 
   /** What was acknowledged is kept; an append whose outcome stayed open is found by probing. */

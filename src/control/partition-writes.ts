@@ -2,7 +2,7 @@ import type { EpochStart, LinkProgress, PartitionRef } from '../link/ports.ts';
 import { partitionStateChanged } from '../observe/channels.ts';
 import type { Draft, Ledger } from './ledger.ts';
 import { type PartitionState, fail, mirror, stateColumns, stateOf } from './states.ts';
-import type { PartitionRecord } from './state/types.ts';
+import type { OffsetRange, PartitionRecord } from './state/types.ts';
 import { epochOf } from './tail.ts';
 
 /** The changes of a partition's record that a running mirror makes, each judged against the record as it is then. */
@@ -47,18 +47,39 @@ export class PartitionWrites {
     return next.name === state.name ? [] : [this.#changed(ref, state, next)];
   }
 
-  /** @returns the state it ended in; a partition STOPPED meanwhile stays so */
-  async failed(
+  /** Mirroring failed. A partition that is being stopped goes on: the stop judges what stands there by itself. */
+  failed(
     ref: PartitionRef,
     message: string,
     retriable: boolean,
     attempts: number,
   ): Promise<PartitionState | null> {
+    return this.#failed(ref, message, retriable, attempts, ['STOPPING', 'STOPPED']);
+  }
+
+  /** Stopping failed. */
+  stopFailed(
+    ref: PartitionRef,
+    message: string,
+    retriable: boolean,
+    attempts: number,
+  ): Promise<PartitionState | null> {
+    return this.#failed(ref, message, retriable, attempts, ['STOPPED']);
+  }
+
+  /** @returns the state it ended in; null for one in a state that is kept */
+  async #failed(
+    ref: PartitionRef,
+    message: string,
+    retriable: boolean,
+    attempts: number,
+    kept: readonly PartitionState['name'][],
+  ): Promise<PartitionState | null> {
     const change = await this.#ledger.update((draft) => {
       const record = draft.partition(ref.topic, ref.partition);
       if (record === undefined) return null;
       const state = stateOf(record);
-      if (state.name === 'STOPPED') return null;
+      if (state.name === 'STOPPED' || kept.includes(state.name)) return null;
       const next = fail(state, message, retriable, attempts);
       draft.put({ ...record, ...stateColumns(next) });
       return { state, next };
@@ -101,9 +122,22 @@ export function progressColumns(record: PartitionRecord, progress: LinkProgress)
     persistedEnd: end,
     lastMirrored: { offset: end - 1, sourceEpoch: end === 0 ? -1 : epochOf(record.epochs, end - 1) },
     openIds: progress.openIds,
+    unverified: withUnverified(record.unverified, progress.unverified),
     settledBy: progress.settledBy === 'none-needed' ? record.settledBy : progress.settledBy,
     ...sourceColumns(record, progress),
   };
+}
+
+/** Written down with the end behind it: a later process has nothing left to compare there. */
+export function withUnverified(
+  known: readonly OffsetRange[],
+  found: Pick<OffsetRange, 'from' | 'to'> | null,
+): readonly OffsetRange[] {
+  if (found === null || known.some(({ from, to }) => from === found.from && to === found.to)) return known;
+  return [
+    ...known,
+    { from: found.from, to: found.to, why: 'the source no longer held it when it was compared' },
+  ];
 }
 
 /** Last seen source end; it is the loss report's measure, so it never falls back to "unknown". */

@@ -112,7 +112,7 @@ export class StopRunner {
       return;
     }
     await this.#options.writes
-      .failed(ref, message, retriable, attempts - 1)
+      .stopFailed(ref, message, retriable, attempts - 1)
       .catch((cause: unknown) => this.#note(cause));
   }
 

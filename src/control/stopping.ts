@@ -3,6 +3,7 @@ import type { Ledger } from './ledger.ts';
 import type { CompareTail, DestinationPartition } from './ports.ts';
 import { type StopStep, type Stopping, stateColumns, stateOf, stepDone, stopped } from './states.ts';
 import type { OffsetRange, PartitionRecord, StopProgress, StopReport } from './state/types.ts';
+import { withUnverified } from './partition-writes.ts';
 import { type TailScan, TailScanner, epochOf } from './tail.ts';
 
 /**
@@ -44,7 +45,7 @@ export interface KnownEnd {
   readonly end: number;
   readonly openIds: readonly bigint[];
   /** Tail of an older owner that the source no longer held when this one compared it. */
-  readonly unverified: OffsetRange | null;
+  readonly unverified: Pick<OffsetRange, 'from' | 'to'> | null;
 }
 
 /** Why a stop can't go on. */
@@ -103,19 +104,13 @@ async function knowTheEnd(work: StopWork, log: DestinationPartition): Promise<vo
       persistedEnd: exact.end,
       openIds: exact.openIds,
       lastMirrored: lastMirrored(read(work), exact.end),
-      report: earlyReport(read(work), exact),
+      unverified: withUnverified(read(work).unverified, exact.unverified),
+      report: null,
     });
     return;
   }
   const { settledBy } = await log.settle();
   if (step === 0) await put(work, 1, { settledBy });
-}
-
-/** Keeps what the link could not compare until step 4 writes the report; a crash between loses nothing. */
-function earlyReport(record: PartitionRecord, known: KnownEnd): StopReport | null {
-  if (known.unverified === null) return null;
-  const judged = { end: known.end, openIds: known.openIds, unverified: [known.unverified], damage: [] };
-  return report(record, judged, null, 0);
 }
 
 function released(work: StopWork): KnownEnd | null {
@@ -231,7 +226,12 @@ async function persistLastMirrored(work: StopWork, judged: Judgement): Promise<v
       persistedEnd: judged.end,
       lastMirrored: lastMirrored(record, judged.end),
       openIds: judged.openIds,
-      report: report(record, judged, before, 0),
+      report: report(
+        record,
+        { ...judged, unverified: joined(record.unverified, judged.unverified) },
+        before,
+        0,
+      ),
     },
     { barrierOffset: judged.end },
   );

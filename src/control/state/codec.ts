@@ -210,6 +210,7 @@ function partitionFromWire(body: Fields): PartitionRecord {
     epochs: body.list('epochs').map((start) => ({ epoch: start.int('epoch'), offset: start.int('offset') })),
     openIds: body.texts('openIds').map(BigInt),
     settledBy: body.text('settledBy'),
+    unverified: body.list('unverified').map(rangeFromWire),
     sourceClusterId: body.text('sourceClusterId'),
     sourceTopicId: body.text('sourceTopicId'),
     sourceEnd: body.int('sourceEnd'),
@@ -236,20 +237,19 @@ function stopFromWire(stop: Fields): StopProgress {
 }
 
 function reportFromWire(report: Fields): StopReport {
-  const range = (fields: Fields): OffsetRange => ({
-    from: fields.int('from'),
-    to: fields.int('to'),
-    why: fields.text('why'),
-  });
   return {
     finishedAt: report.int('finishedAt'),
     lastMirrored: report.int('lastMirrored'),
     sourceEnd: report.int('sourceEnd'),
     sourceEndAt: report.int('sourceEndAt'),
     cutTransactions: report.texts('cutTransactions').map(BigInt),
-    unverified: report.list('unverified').map(range),
-    damage: report.list('damage').map(range),
+    unverified: report.list('unverified').map(rangeFromWire),
+    damage: report.list('damage').map(rangeFromWire),
   };
+}
+
+function rangeFromWire(fields: Fields): OffsetRange {
+  return { from: fields.int('from'), to: fields.int('to'), why: fields.text('why') };
 }
 
 /** Typed look at a decoded object, whose 64-bit numbers came as decimal text. */

@@ -64,6 +64,7 @@ const MESSAGES: Readonly<Record<string, Readonly<Record<string, FieldOf>>>> = {
     barriers: ['repeated', 'Barrier', 17],
     openIds: ['repeated', 'sint64', 18],
     settledBy: ['string', 19],
+    unverified: ['repeated', 'Range', 20],
   },
   Epoch: { epoch: ['sint32', 1], offset: ['sint64', 2] },
   Barrier: { offset: ['sint64', 1], generation: ['uint32', 2], sourceClusterId: ['string', 3] },

@@ -132,6 +132,8 @@ export interface PartitionRecord {
   readonly epochs: readonly EpochStart[];
   /** Mapped ids with data below `persistedEnd` and no marker there yet: the cut transactions, should it stop here. */
   readonly openIds: readonly bigint[];
+  /** What stands here and could never be compared with the source: an older owner's tail that it no longer held. */
+  readonly unverified: readonly OffsetRange[];
   /** How the last unclear outcome was settled (`SettledBy` of the link's ports), "" when none was. */
   readonly settledBy: string;
   /** Of the source at start, confirmed at step 4 of a stop. */

@@ -295,6 +295,7 @@ function freshPartition(mirror: MirrorRecord, source: TopicDescription, partitio
     persistedEnd: 0,
     epochs: [],
     openIds: [],
+    unverified: [],
     settledBy: '',
     sourceClusterId: mirror.sourceClusterId,
     sourceTopicId: source.topicId,

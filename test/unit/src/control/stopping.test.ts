@@ -327,7 +327,7 @@ describe('a crash at any point, then the same again', () => {
 
   test('what the link could not compare survives a crash before step 4', async () => {
     log.data(4, -7n);
-    link = { end: 4, openIds: [], unverified: { from: 1, to: 3, why: 'gone' } };
+    link = { end: 4, openIds: [], unverified: { from: 1, to: 3 } };
     await asked();
     await stop({
       onStep: (step) => {
@@ -335,6 +335,15 @@ describe('a crash at any point, then the same again', () => {
       },
     }).catch(() => undefined);
     await stop();
-    expect(record().report?.unverified).toEqual([{ from: 1, to: 3, why: 'gone' }]);
+    expect(record().report?.unverified).toMatchObject([{ from: 1, to: 3 }]);
+  });
+
+  test('what an older process could not compare stands in the report of a later stop', async () => {
+    const unverified = [{ from: 0, to: 2, why: 'the source no longer held it when it was compared' }];
+    log.data(4, -7n);
+    link = { end: 4, openIds: [], unverified: null };
+    await asked({ unverified });
+    await stop();
+    expect(record().report?.unverified).toEqual(unverified);
   });
 });

@@ -53,6 +53,7 @@ export const partition: PartitionRecord = {
   ],
   openIds: [-2n, -(2n ** 61n) + 1n],
   settledBy: 'probe',
+  unverified: [{ from: 7, to: 2 ** 53 - 2, why: 'the source no longer held it' }],
   sourceClusterId: 'Zm9vYmFyYmF6cXV4MTIzNA',
   sourceTopicId: 'c291cmNlLXRvcGljLWlkMQ',
   sourceEnd: 2 ** 53 - 1,

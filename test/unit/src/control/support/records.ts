@@ -48,6 +48,7 @@ export function partitionRecord(state: PartitionState, more: Partial<PartitionRe
     persistedEnd: 0,
     epochs: [],
     openIds: [],
+    unverified: [],
     settledBy: '',
     sourceClusterId: 'east-id',
     sourceTopicId: 'source-orders-id',
