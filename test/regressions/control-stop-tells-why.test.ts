@@ -84,3 +84,26 @@ test('a source that never answers keeps neither another topic from STOPPED nor t
   under.start();
   await under.untilState('STOPPED');
 });
+
+test('a link that fails while its partition waits to be stopped does not undo the stop', async () => {
+  await under.recorded([
+    partitionRecord('MIRRORING', { persistedEnd: 4, epochs: [{ epoch: 0, offset: 0 }] }),
+  ]);
+  under.world.log('orders', 0).data(6, -7n);
+  under.start();
+  const ref = { topic: 'orders', partition: 0 };
+  await vi.waitFor(() => expect(under.world.links[0]?.resumes.has('orders/0')).toBe(true), 5000);
+  const { link } = under.world;
+  await link.mirrored(ref, 4);
+  const turn = Promise.withResolvers<void>();
+  under.store.whenMayAppend = () => turn.promise;
+  await under.ask('failover', { mirror: 'east-to-west', all: true });
+  await under.untilState('STOPPING');
+  link.hooks.failed(ref, { code: 'foreign-write', message: 'not ours', offset: 4, retriable: false });
+  await under.after(2000);
+  turn.resolve();
+  await under.untilState('STOPPED');
+  // the stop has judged the tail itself
+  expect(under.world.log('orders', 0).settles).toBe(1);
+  expect(under.world.log('orders', 0).barriers()).toEqual([6]);
+});
