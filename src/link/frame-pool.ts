@@ -39,7 +39,10 @@ export class FramePool {
   readonly #ours = new WeakSet<ArrayBufferLike>();
   readonly #free = new Map<number, ArrayBuffer[]>();
   #freeBytes = 0;
-  #used = 0;
+  /** Asked for and not arrived. */
+  #reserved = 0;
+  /** Memory of answers that somebody holds. */
+  #held = 0;
   #waiting: (() => void)[] = [];
 
   constructor(budget: number) {
@@ -48,7 +51,7 @@ export class FramePool {
 
   /** Bytes reserved or held. */
   get used(): number {
-    return this.#used;
+    return this.#reserved + this.#held;
   }
 
   /** Bytes kept for the next frames. */
@@ -58,13 +61,13 @@ export class FramePool {
 
   /** Books `bytes` if they fit, or if nothing at all is booked. */
   tryReserve(bytes: number): boolean {
-    if (this.#used > 0 && this.#used + bytes > this.#budget) return false;
-    this.#used += bytes;
+    if (this.used > 0 && this.used + bytes > this.#budget) return false;
+    this.#reserved += bytes;
     return true;
   }
 
   unreserve(bytes: number): void {
-    this.#used -= bytes;
+    this.#reserved -= bytes;
     this.#wake();
   }
 
@@ -107,7 +110,7 @@ export class FramePool {
   /** Kept buffers go before a new one comes: all of it stays within the budget. */
   #makeRoom(): void {
     for (const [capacity, list] of this.#free) {
-      while (this.#used + this.#freeBytes > this.#budget && list.length > 0) {
+      while (this.used + this.#freeBytes > this.#budget && list.length > 0) {
         list.pop();
         this.#freeBytes -= capacity;
       }
@@ -117,7 +120,8 @@ export class FramePool {
   /** A response that has arrived in place of `reserved` booked bytes. It is held once. */
   adopt(bytes: Buffer, reserved: number): Frame {
     const taken = this.#taken(bytes);
-    this.#used += taken - reserved;
+    this.#reserved -= reserved;
+    this.#held += taken;
     if (taken < reserved) this.#wake();
     return new Frame(this, bytes);
   }
@@ -126,8 +130,9 @@ export class FramePool {
   takeBack(frame: Frame): void {
     const memory = frame.bytes.buffer as ArrayBuffer;
     const taken = this.#taken(frame.bytes);
-    this.#used -= taken;
-    if (this.#ours.has(memory) && this.#used + this.#freeBytes + taken <= this.#budget) {
+    this.#held -= taken;
+    // What is reserved does not count here: this may be the very buffer that its answer is read into.
+    if (this.#ours.has(memory) && this.#held + this.#freeBytes + taken <= this.#budget) {
       const list = this.#free.get(taken);
       if (list === undefined) this.#free.set(taken, [memory]);
       else list.push(memory);

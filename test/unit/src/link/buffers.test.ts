@@ -58,6 +58,19 @@ describe('the frame pool', () => {
     expect(pool.freeBytes).toBe(0);
   });
 
+  test('keeps a buffer for the answer that is asked for already, with all other room booked', () => {
+    const pool = new FramePool(10 * MIB);
+    pool.tryReserve(4 * MIB);
+    const first = pool.adopt(pool.allocate(4 * MIB), 4 * MIB);
+    pool.tryReserve(4 * MIB);
+    first.release();
+    expect(pool.allocate(4 * MIB).buffer).toBe(first.bytes.buffer);
+    const second = pool.adopt(pool.allocate(4 * MIB), 4 * MIB);
+    pool.tryReserve(4 * MIB);
+    second.release();
+    expect(pool.freeBytes).toBe(second.bytes.buffer.byteLength);
+  });
+
   test('drops kept buffers before it takes a new one beyond its budget', () => {
     const pool = new FramePool(4 * MIB);
     const kept = [1, 2].map(() => {
