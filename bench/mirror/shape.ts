@@ -5,7 +5,7 @@ import { Codec } from '../../protocol/records/compression.ts';
 export interface Shape {
   readonly name: string;
   readonly partitions: number;
-  /** Size of a stored batch, at least, and less than a record more. */
+  /** Largest size of a stored batch, as a producer's batch.size; the batches are less than a record smaller. */
   readonly batchBytes: number;
   readonly codec: 'none' | 'lz4';
 }
@@ -47,14 +47,16 @@ export function templateOf(
       producerEpoch,
       baseSequence: 0,
     });
-  let count = Math.max(1, Math.floor(batchBytes / KIB) - 1);
+  let count = Math.max(1, Math.floor(batchBytes / (KIB + 64)) - 1);
   let batch = build(count);
-  while (batch.length < batchBytes) {
+  for (;;) {
     // Steps as large as is safe, so that a large batch is not built a thousand times.
-    count += Math.max(1, Math.floor(((batchBytes - batch.length) * count) / batch.length));
-    batch = build(count);
+    const more = Math.max(1, Math.floor(((batchBytes - batch.length) * count) / batch.length));
+    const next = build(count + more);
+    if (next.length > batchBytes) return { batch, records: count };
+    batch = next;
+    count += more;
   }
-  return { batch, records: count };
 }
 
 function valueOf(noise: Buffer, index: number): Buffer {

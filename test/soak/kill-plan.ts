@@ -32,7 +32,7 @@ export interface Kill {
   readonly kind: KillKind;
   /** Requests of the kind that pass before the one that is held: the mirror shall get on between the kills. */
   readonly pass: number;
-  /** Milliseconds between the moment and the kill, and how long a broker then stands still that is stopped. */
+  /** Milliseconds between the moment and the kill (of a `frozen`: eighths of the run), and how long a broker then stands still that is stopped. */
   readonly waitMs: number;
   readonly frozenMs: number;
 }
@@ -73,7 +73,7 @@ export function planKills(seed: number, count: number): Kill[] {
 export function killOf(seed: number, number: number, kind: KillKind): Kill {
   const random = new SeededRandom(seed, number, 7);
   const waitMs = waitOf(kind, random);
-  return { number, kind, pass: random.between(0, 60), waitMs, frozenMs: random.between(300, 1_800) };
+  return { number, kind, pass: random.between(0, 250), waitMs, frozenMs: random.between(300, 1_800) };
 }
 
 function waitOf(kind: KillKind, random: SeededRandom): number {

@@ -16,6 +16,10 @@ export interface KillerOptions {
   readonly topicId: string;
 }
 
+/** The longest wait of the plan for a `frozen`. */
+const MOST_WAIT_MS = 8;
+const INSIDE_MS = 300;
+
 /** Waits for the moment of a kill, kills, and says what it saw. It leaves Isthmus ended. */
 export class Killer {
   readonly #options: KillerOptions;
@@ -106,6 +110,7 @@ export class Killer {
     let replied = false;
     void held.reply.then((reply) => (replied = reply !== null));
     if (kill.kind === 'replied') await held.reply;
+    else if (kill.kind === 'frozen' && run !== undefined) this.#awaitInside(run, kill.waitMs / MOST_WAIT_MS);
     else await sleep(kill.waitMs);
     const seen = { inFlight: true, upMs, replied: () => replied, markers: run?.markers ?? 0 };
     if (kill.kind !== 'frozen') return this.#end(kill, seen);
@@ -153,6 +158,15 @@ export class Killer {
   #longest(request: SeenRequest): MarkerRun | undefined {
     const runs = readMarkers(request).filter(({ topic }) => topic === this.#options.topic);
     return runs.toSorted((a, b) => b.markers - a.markers)[0];
+  }
+
+  /** Looks without a pause until this share of the run is stored: the broker needs well below a millisecond for each. */
+  #awaitInside({ topic, partition, first, last }: MarkerRun, share: number): void {
+    const enough = first + Math.floor(share * 0.6 * (last - first));
+    const deadline = performance.now() + INSIDE_MS;
+    while (lastMarkerOffset(this.#options.broker.logDir, topic, partition) < enough) {
+      if (performance.now() > deadline) return;
+    }
   }
 
   #isPartial({ topic, partition, first, last }: MarkerRun): boolean {
