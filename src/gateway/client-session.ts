@@ -1,6 +1,7 @@
 import { apiName } from '../../protocol/api-keys.ts';
 import { parseRequestHeader, type RequestHeader } from '../../protocol/frame/headers.ts';
 import type { CloseCause } from '../net/close-cause.ts';
+import { ClusterIdMismatchError } from '../net/cluster.ts';
 import type { FramedHandlers, FramedSocket } from '../net/framed-socket.ts';
 import { WAITING_MARK } from './config.ts';
 import { Gate } from './gate.ts';
@@ -15,10 +16,13 @@ import {
   type ResponseChunks,
   type Verdict,
 } from './rule.ts';
-import type { SessionCounts, SessionOptions } from './session-options.ts';
+import type { BrokerHold, ClientHold, SessionCounts, SessionOptions } from './session-options.ts';
 import { withSize } from './splice.ts';
 import type { Upstream } from './upstream.ts';
 import { Waits } from './waits.ts';
+
+/** A lost client's upstream is kept so long for an answer that must be heard. */
+const HEARING_MS = 60_000;
 
 /**
  * One client connection, the client's side of it. Frames come in, each is looked up in the decode table and forwarded,
@@ -32,20 +36,6 @@ import { Waits } from './waits.ts';
  * answers of ours that wait for their turn. Reading from the broker stops while the client does not take its answers
  * and while an answer is rewritten that needs a lookup.
  */
-type ClientHold =
-  | 'penalty'
-  | 'connecting'
-  | 'waiting'
-  | 'verb'
-  | 'in-flight'
-  | 'broker-slow'
-  | 'client-slow'
-  | 'closing';
-type BrokerHold = 'client-slow' | 'rewriting';
-
-/** A lost client's upstream is kept so long for an answer that must be heard. */
-const HEARING_MS = 60_000;
-
 export class ClientSession implements FramedHandlers {
   readonly counts: SessionCounts = { requests: 0, forwarded: 0, answeredHere: 0 };
   readonly #client: FramedSocket;
@@ -335,8 +325,10 @@ export class ClientSession implements FramedHandlers {
   #fill(slot: Slot, frame: Buffer, make: () => ResponseChunks | Promise<ResponseChunks>): void {
     const bad = (error: unknown): void => {
       const why = error instanceof Error ? error.message : String(error);
-      this.#upstream?.end('bad-frame', why);
-      this.#client.endAfterWrites('upstream-closed', `the broker's answer can't be read: ${why}`);
+      const isForeign = error instanceof ClusterIdMismatchError;
+      this.#upstream?.end(isForeign ? 'cluster-id-mismatch' : 'bad-frame', why);
+      if (isForeign) this.#client.endAfterWrites('cluster-id-mismatch', why);
+      else this.#client.endAfterWrites('upstream-closed', `the broker's answer can't be read: ${why}`);
     };
     try {
       const made = make();

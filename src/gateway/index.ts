@@ -79,6 +79,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const services: RuleServices = {
     config,
     nodes: new NodeMap(config.name, nodeAddresses),
+    clusterId: () => cluster.clusterId,
     ids: new TopicIds((ids) => lookupTopicIds(cluster, ids)),
     view: options.view,
     verbs: options.verbs,
@@ -100,6 +101,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         connectionOpened.publish({ side: 'upstream', peer: upstream.peer, owner: config.name });
       },
       onUpstreamClosed: (upstream, cause, detail) => {
+        // the brokers have moved: where they are now is asked before the next connection
+        if (cause === 'cluster-id-mismatch') cluster.refresh([]).catch(() => undefined);
         connectionClosed.publish({
           side: 'upstream',
           peer: upstream.peer,

@@ -39,6 +39,8 @@ export const LARGEST_READ = 1024 * 1024;
 export interface RuleServices {
   readonly config: GatewayConfig;
   readonly nodes: NodeMap;
+  /** Id of the cluster that this gateway stands for; null while it was not reached. */
+  readonly clusterId: () => string | null;
   readonly ids: TopicIds;
   readonly view: MirrorView;
   readonly verbs: VerbPort;

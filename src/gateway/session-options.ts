@@ -23,3 +23,16 @@ export interface SessionCounts {
   forwarded: number;
   answeredHere: number;
 }
+
+/** Why nothing is read from the client now. */
+export type ClientHold =
+  | 'penalty'
+  | 'connecting'
+  | 'waiting'
+  | 'verb'
+  | 'in-flight'
+  | 'broker-slow'
+  | 'client-slow'
+  | 'closing';
+/** Why nothing is read from the broker now. */
+export type BrokerHold = 'client-slow' | 'rewriting';

@@ -14,8 +14,8 @@ describe('S6 an address whose connections only ever fail', () => {
     test = await startUnderTest({ topics: ['orders'], config: { limits: { delayedCloseMs: LONGEST_MS } } });
     const took: number[] = [];
     for (let n = 0; n < FAILURES; n += 1) {
-      const client = await test.connect(1);
       const begun = performance.now();
+      const client = await test.connect(1);
       client.socket.write(Buffer.from('ffffffff00000000', 'hex'));
       await client.closed;
       took.push(performance.now() - begun);

@@ -4,7 +4,7 @@ import { metadataApi, type MetadataResponse } from '../../../protocol/schema/03-
 import type { NodeMap } from '../node-map.ts';
 import type { ApiRule, ResponseSeen } from '../rule.ts';
 import type { TopicIds } from '../topic-ids.ts';
-import { correlationIdOf } from './common.ts';
+import { checkCluster, correlationIdOf } from './common.ts';
 
 /**
  * Metadata: every broker's address is ours; a broker without one is left out and its partitions are shown leaderless
@@ -16,8 +16,10 @@ export const metadataRule: ApiRule = {
   response: { from: 0, run: rewrite },
 };
 
-function rewrite({ frame, apiVersion, nodes, ids }: ResponseSeen): Uint8Array[] {
+function rewrite(response: ResponseSeen): Uint8Array[] {
+  const { frame, apiVersion, nodes, ids } = response;
   const body = decodeResponse(metadataApi, apiVersion, frame);
+  checkCluster(response, body.clusterId);
   learnTopicIds(body, ids);
   readdress(body, nodes);
   return [encodeResponse(metadataApi, apiVersion, correlationIdOf(frame), body)];
