@@ -174,8 +174,22 @@ export class FrameAssembler {
         at += size;
         continue;
       }
-      this.#frame = this.#options.allocate?.(size) ?? Buffer.allocUnsafe(size);
       this.#have = 0;
+      this.#frame = this.#allocated(size);
+    }
+  }
+
+  #allocated(size: number): Buffer | null {
+    try {
+      return this.#options.allocate?.(size) ?? Buffer.allocUnsafe(size);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.stop();
+      this.#options.onFault({
+        kind: 'oversize-frame',
+        detail: `no memory for a frame of ${size} bytes: ${why}`,
+      });
+      return null;
     }
   }
 

@@ -182,3 +182,21 @@ describe('sizes that are none', () => {
     expect(recogniseFirstBytes(100 * 1024 * 1024)).toBeNull();
   });
 });
+
+test('a frame for which there is no memory ends its connection, not the process', () => {
+  const faults: FrameFault[] = [];
+  const it = new FrameAssembler({
+    cap: 1 << 30,
+    smallest: 4,
+    onFrame: () => undefined,
+    onFault: (fault) => faults.push(fault),
+    allocate: () => {
+      throw new RangeError('Array buffer allocation failed');
+    },
+  });
+  it.push(Buffer.from([0x10, 0, 0, 0, 1]));
+  it.push(Buffer.from([2]));
+  expect(faults).toMatchObject([
+    { kind: 'oversize-frame', detail: expect.stringContaining('268435456') as string },
+  ]);
+});
