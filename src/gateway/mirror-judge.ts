@@ -3,6 +3,7 @@ import {
   baseSequence,
   isControl,
   isDense,
+  isLogAppendTime,
   isTransactional,
   magic,
   producerEpoch,
@@ -77,6 +78,13 @@ export function judgeCopied(
     return refuse(
       ErrorCode.INVALID_RECORD,
       'only data batches of format 2 with one record for each offset are copied',
+    );
+  }
+  if (isLogAppendTime(frame, at)) {
+    // brokers from 3.6 on take it and clear the bit: readers would see other times than at the source
+    return refuse(
+      ErrorCode.INVALID_RECORD,
+      'batches with LogAppendTime are not copied: write with CreateTime',
     );
   }
   if (isTransactional(frame, at)) {

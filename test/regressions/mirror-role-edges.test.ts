@@ -11,7 +11,7 @@ import { settleAll } from '../../src/gateway/mirror-settle.ts';
 import type { ReplyHandler, RequestSeen } from '../../src/gateway/rule.ts';
 import { produceRule } from '../../src/gateway/rules/produce.ts';
 import { TopicIds } from '../../src/gateway/topic-ids.ts';
-import { plainBatch } from '../fake-broker/index.ts';
+import { crcOf, plainBatch } from '../fake-broker/index.ts';
 import { startUnderTest, type UnderTest } from '../fake-broker/support/gateway-under-test.ts';
 import { API, type ProduceAnswer, produceBody, readProduce } from '../fake-broker/support/requests.ts';
 import { StubMirrorRole, StubView } from '../fake-broker/support/stub-control.ts';
@@ -60,6 +60,18 @@ describe('a foreign copier at the edges of its mirror', () => {
     client.post(API.produce, 9, true, produceBody(9, entries, { acks: 0 }));
     await client.closed;
     await expect.poll(() => test.fake.log('orders', 0).end).toBe(1);
+    expect(test.fake.log('copy', 0).end).toBe(0);
+  });
+
+  // A broker of 3.6 and later takes it, clears the bit and shows the producers' times in place of the source's.
+  it('a batch with LogAppendTime is refused, for a broker would change its times', async () => {
+    const client = await start();
+    const records = plainBatch(2);
+    records.writeUInt8(records.readUInt8(22) | 0x08, 22);
+    records.writeUInt32BE(crcOf(records), 17);
+    const [answer] = await write(client, [entry('copy', 0, records)]);
+    expect(answer).toMatchObject({ code: 87 });
+    expect(answer?.message).toContain('LogAppendTime');
     expect(test.fake.log('copy', 0).end).toBe(0);
   });
 
