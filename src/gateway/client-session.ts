@@ -63,6 +63,7 @@ export class ClientSession implements FramedHandlers {
       alive: () => this.#state === 'serving',
       givenUp: () => this.#closeInTurn('request-refused', 'a request could not be judged for a minute'),
       failed: (why) => this.#closeInTurn('shutdown', why),
+      broke: (why) => this.#client.end('internal-error', why),
     });
     this.#rights = rightsOver(
       (chunks, awaiting) => this.#send(chunks, awaiting),

@@ -18,6 +18,8 @@ export interface WaitHandlers {
   alive(): boolean;
   givenUp(): void;
   failed(why: string): void;
+  /** Judging threw: a fault of ours, as in a frame that is judged at once. */
+  broke(why: string): void;
 }
 
 export class Waits {
@@ -38,7 +40,12 @@ export class Waits {
       const next = act;
       forget();
       if (!this.#handlers.alive()) return;
-      next?.();
+      try {
+        next?.();
+      } catch (error) {
+        this.#handlers.broke(error instanceof Error ? (error.stack ?? error.message) : String(error));
+        return;
+      }
       if (this.#running.size === 0) this.#gate.lift('waiting');
     };
     let turn: NodeJS.Immediate | null = null;

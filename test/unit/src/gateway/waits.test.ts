@@ -18,6 +18,7 @@ const world = () => {
     alive: () => state.alive,
     givenUp: () => void told.push('given up'),
     failed: (why) => void told.push(`failed: ${why}`),
+    broke: (why) => void told.push(`broke: ${why.split('\n')[0]}`),
   });
   return { told, state, waits };
 };
@@ -103,6 +104,14 @@ describe('a request that waits to be judged', () => {
     const { told, waits } = world();
     waits.hold(Promise.reject(new Error('the state can not be read')), () => void told.push('judged'));
     await vi.waitFor(() => expect(told).toEqual(['failed: the state can not be read']));
+  });
+
+  test('whose judging throws ends its connection, not the process', async () => {
+    const { told, waits } = world();
+    waits.hold(Promise.resolve(), () => {
+      throw new Error('a fault of ours');
+    });
+    await vi.waitFor(() => expect(told).toEqual(['broke: Error: a fault of ours']));
   });
 
   test('has an end of its own when it is given up, if one was said', () => {
