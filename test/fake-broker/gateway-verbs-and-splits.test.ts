@@ -38,6 +38,17 @@ describe('verbs through a gateway', () => {
     expect(ranges.get(94)).toEqual([0, 0]);
   });
 
+  it('UnregisterController of Kafka 4.4, which has the same key, is told so and not taken for a verb', async () => {
+    test = await startUnderTest({ versions: { 94: [0, 0] } });
+    const client = await test.connect();
+    const input = await client.call(94, 0, true, (out) => void out.i32(3_000).tags());
+    input.i32();
+    expect(input.i16()).toBe(35);
+    expect(input.nstr()).toContain('UnregisterController');
+    expect(test.verbs.calls).toEqual([]);
+    expect(test.fake.requestsOf(94)).toEqual([]);
+  });
+
   it('a verb waits while the state is not read, and is done then', async () => {
     test = await startUnderTest({ view: new StubView() });
     test.view.state = 'loading';

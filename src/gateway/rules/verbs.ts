@@ -40,6 +40,15 @@ export const verbRules: readonly ApiRule[] = VERB_APIS.map((api) => ({
 
 function run(api: AnyApi, request: RequestSeen): Verdict {
   const { header, frame, verbs, view, rights, clientAddress } = request;
+  const encode = (answer: unknown): Uint8Array[] => [
+    encodeResponse(api, header.apiVersion, header.correlationId, answer),
+  ];
+  if (api.key === createClusterMirrorApi.key && isUnregisterController(request)) {
+    return {
+      kind: 'answer',
+      chunks: encode({ errorCode: ErrorCode.UNSUPPORTED_VERSION, errorMessage: TAKEN }),
+    };
+  }
   const body: unknown = decodeRequest(api, header.apiVersion, frame, header.bodyOffset);
   const call = {
     apiKey: api.key,
@@ -49,9 +58,6 @@ function run(api: AnyApi, request: RequestSeen): Verdict {
     clientId: header.clientId,
     rights,
   };
-  const encode = (answer: unknown): Uint8Array[] => [
-    encodeResponse(api, header.apiVersion, header.correlationId, answer),
-  ];
   if (view.freshness() === 'loading') {
     // not left to control: what nobody waits for any more must not be done once the state is there
     const errorMessage =
@@ -70,6 +76,18 @@ function run(api: AnyApi, request: RequestSeen): Verdict {
       return encode({ errorCode: ErrorCode.UNKNOWN_SERVER_ERROR, errorMessage: message, ...EMPTY[api.key] });
     });
   return { kind: 'answer-later', chunks };
+}
+
+const TAKEN =
+  'through Isthmus API key 94 is CreateClusterMirror of KIP-1279; send UnregisterController to a broker itself';
+
+/**
+ * Kafka 4.4 gave key 94 to UnregisterController: an int32 and no tagged fields. CreateClusterMirror is never five bytes
+ * of which the first is 0: that would be a null name, followed by configs of one byte, or of five and more.
+ * Both answers have the same fields.
+ */
+function isUnregisterController({ frame, header }: RequestSeen): boolean {
+  return frame.length - header.bodyOffset === 5 && frame[header.bodyOffset] === 0;
 }
 
 /** Fields that an error answer needs beside the head. */
