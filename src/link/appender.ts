@@ -8,7 +8,7 @@ import { isStuck } from './fetch-plan.ts';
 import type { FramePool } from './frame-pool.ts';
 import { type ReadBackVerdict, type ReplyVerdict, judgeIdleEnd } from './judge.ts';
 import { MarkerEngine, type MarkerItem } from './marker-engine.ts';
-import { tellUnclear } from './unclear.ts';
+import { takeWhatIsOurs, untilSettled } from './open-outcome.ts';
 import { type AppendRequest, IDLE, type MirrorPartition, PREPARING, WAITING } from './partition.ts';
 import { GivenUpError, backoff, pause } from './pause.ts';
 import type { DataPiece, Piece } from './pieces.ts';
@@ -173,52 +173,16 @@ export class Appender implements Outcomes {
    * Rule 7 for a request that has no clear outcome; `ended` = its own reply came.
    * @param refusal what the reply means once the log shows that nothing was appended
    */
-  async #settle(
+  #settle(
     partition: MirrorPartition,
     request: AppendRequest,
     ended: boolean,
     refusal?: LinkFailure,
   ): Promise<void> {
     partition.append = { at: 'settling', request };
-    const reason = partition.appendError ?? 'the reply left it open';
-    const told = tellUnclear(this.#options.mirror, partition.ref, request.from, reason);
-    const signal = this.#options.signalOf(partition);
-    const onWait = (why: string): void => {
-      partition.appendError = why;
-    };
-    for (let faults = 0; ; faults += 1) {
-      try {
-        const settled = await this.#options.settler.settle({
-          ref: partition.ref,
-          topicId: partition.resume.destinationTopicId,
-          span: request,
-          ended,
-          expected: (offset) => pieceCovering(partition, offset),
-          signal,
-          onWait,
-        });
-        if (partition.closed) return;
-        partition.settledBy = settled.by;
-        told(settled.reading.end, settled.by);
-        if (refusal !== undefined && settled.verdict.kind === 'resend') {
-          this.#options.fail(partition, refusal);
-          return;
-        }
-        this.#apply(partition, request, settled.verdict, settled.reading);
-        return;
-      } catch (error) {
-        if (partition.closed || error instanceof GivenUpError) return;
-        if (error instanceof LinkFailureError) {
-          this.#options.fail(partition, error.failure);
-          return;
-        }
-        // the outcome is as open as before: never resend, ask again
-        onWait(textOf(error));
-      }
-      const { backoffMs, maxBackoffMs } = this.#options.settings;
-      await pause(backoff(backoffMs, maxBackoffMs, faults), signal).catch(() => undefined);
-      if (partition.closed) return;
-    }
+    return untilSettled(this.#options, partition, { request, ended, refusal }, ({ verdict, reading }) =>
+      this.#apply(partition, request, verdict, reading),
+    );
   }
 
   #apply(
@@ -275,38 +239,13 @@ export class Appender implements Outcomes {
       },
     });
     if (partition.closed) return;
-    if (reading.end > partition.end) await this.#takeWhatIsOurs(partition, reading);
+    if (reading.end > partition.end) await takeWhatIsOurs(this.#options, partition, reading);
     if (partition.closed) return;
     partition.verifiedEpoch = reading.leaderEpoch;
     partition.appendError = null;
     const judged = judgeIdleEnd(partition.ref, partition.end, reading.end);
     if (judged === 'shorter') this.#rewind(partition, reading.end);
     else if (judged !== 'same') this.#options.fail(partition, judged.failure);
-  }
-
-  /** A lost request may have landed after all: what stands there and comes next anyhow is taken for appended. */
-  async #takeWhatIsOurs(partition: MirrorPartition, reading: EndReading): Promise<void> {
-    const from = partition.end;
-    partition.compared = true;
-    try {
-      const matchedTo = await this.#options.settler.matchedTo(
-        {
-          ref: partition.ref,
-          topicId: partition.resume.destinationTopicId,
-          span: { kind: 'markers', from, to: reading.end },
-          ended: true,
-          expected: (offset) => pieceCovering(partition, offset),
-          signal: this.#options.signalOf(partition),
-          onWait: () => undefined,
-        },
-        reading,
-      );
-      if (partition.closed || matchedTo < reading.end) return;
-      partition.appended(reading.end);
-      partition.settledBy = 'look';
-    } finally {
-      partition.compared = false;
-    }
   }
 
   async #beginEpoch(partition: MirrorPartition, piece: Piece): Promise<void> {
@@ -434,14 +373,5 @@ export class Appender implements Outcomes {
       this.#markerLanes.set(nodeId, lane);
     }
     return lane;
-  }
-}
-
-/** The queued piece at `offset`; asked in ascending order by a comparison of one request, so a scan is enough. */
-function pieceCovering(partition: MirrorPartition, offset: number): Piece | undefined {
-  for (let i = 0; ; i += 1) {
-    const piece = partition.queue.at(i);
-    if (piece === undefined || piece.offset > offset) return undefined;
-    if (offset < piece.next) return piece;
   }
 }
