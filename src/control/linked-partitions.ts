@@ -45,8 +45,6 @@ export interface LinkedPartitionsOptions {
   left(ref: PartitionRef): void;
 }
 
-/** STOPPING step 1: so long may an append on its way stay silent. */
-const silenceMs = 60_000;
 /** At a clean end of the process; the partition is then not released, and the next process probes. */
 const closeSilenceMs = 5000;
 
@@ -64,6 +62,12 @@ export class LinkedPartitions {
 
   get #isExternal(): boolean {
     return this.#options.mirror.copier === 'external';
+  }
+
+  /** STOPPING step 1: so long may an append on its way stay silent. */
+  get #silenceMs(): number {
+    const { surroundings, mirror } = this.#options;
+    return surroundings.silenceMs(mirror.name);
   }
 
   /** false for a partition that may be handed over now. */
@@ -128,7 +132,7 @@ export class LinkedPartitions {
     if (this.#isExternal) return this.#endExternal(ref);
     const { link } = this.#options.source;
     if (link === null || !this.#linked.has(key)) return null;
-    const { end, progress } = await link.remove(ref, { silenceMs });
+    const { end, progress } = await link.remove(ref, { silenceMs: this.#silenceMs });
     this.#linked.delete(key);
     if (progress === null) return null;
     await this.#note(ref, (record) => sourceColumns(record, progress));
@@ -139,7 +143,7 @@ export class LinkedPartitions {
 
   /** What was acknowledged is kept; an append whose outcome stayed open is found by probing. */
   async #endExternal(ref: PartitionRef): Promise<null> {
-    const progress = await this.#options.external.end(ref.topic, ref.partition, silenceMs);
+    const progress = await this.#options.external.end(ref.topic, ref.partition, this.#silenceMs);
     if (progress !== undefined) await this.#note(ref, (record) => progressColumns(record, progress));
     return null;
   }

@@ -135,6 +135,8 @@ export interface Surroundings {
   /** @throws AdminError for a name that is not configured or a cluster that does not answer */
   openSource(mirror: string, source: string): Promise<SourceSession>;
   partition(mirror: string, ref: PartitionRef): DestinationPartition;
+  /** `append.silenceMs` of the mirror: how long its stop waits for an append without an answer. */
+  silenceMs(mirror: string): number;
   /** Wall clock in ms. */
   now(): number;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;

@@ -9,6 +9,7 @@ import {
   MirrorLink,
   type PartitionRef,
   compareTail,
+  defaultLinkSettings,
   tellUnclear,
 } from '../link/index.ts';
 import type { Cluster } from '../net/cluster.ts';
@@ -87,6 +88,10 @@ export class KafkaSurroundings implements Surroundings {
       mirroredTopics: () => readForeignState(cluster, stateTopic),
       close: () => cluster.close(),
     };
+  }
+
+  silenceMs(mirror: string): number {
+    return this.#options.linkSettings(mirror).silenceMs ?? defaultLinkSettings.silenceMs;
   }
 
   partition(mirror: string, ref: PartitionRef): DestinationPartition {

@@ -255,6 +255,16 @@ describe('trouble', () => {
     expect(world.log('orders', 0).barriers()).toEqual([10]);
     expect(world.log('orders', 0).settles).toBe(1);
   });
+
+  test('a stop waits for its append as long as append.silenceMs of the mirror says', async () => {
+    world.silences.set('m', 5_000);
+    start();
+    await mirroring();
+    world.log('orders', 0).data(10, -7n);
+    await ask('stop', { mirror: 'm', all: true });
+    await inState('STOPPED');
+    expect(world.link.waited).toBe(5_000);
+  });
 });
 
 describe('a clean end', () => {

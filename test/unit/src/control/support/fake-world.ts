@@ -120,6 +120,8 @@ export class FakeLink implements LinkPort {
   readonly state = new Map<string, LinkProgress>();
   /** Thrown by `remove`, once. */
   removeFault: Error | null = null;
+  /** What the last `remove` was told to wait. */
+  waited: number | null = null;
   closed = false;
 
   constructor(hooks: LinkHooks) {
@@ -131,7 +133,11 @@ export class FakeLink implements LinkPort {
     this.moveTo(ref, { phase: 'recovering', destinationEnd: -1 });
   }
 
-  async remove(ref: PartitionRef): Promise<{ end: number | null; progress: LinkProgress | null }> {
+  async remove(
+    ref: PartitionRef,
+    { silenceMs }: { readonly silenceMs?: number } = {},
+  ): Promise<{ end: number | null; progress: LinkProgress | null }> {
+    this.waited = silenceMs ?? null;
     const progress = this.state.get(keyOf(ref)) ?? null;
     this.state.delete(keyOf(ref));
     const fault = this.removeFault;
@@ -200,6 +206,8 @@ export class FakeWorld implements Surroundings {
   /** Why the source's own mirrors can't be read. */
   lineageFault: Error | null = null;
   verdict: TailVerdict = { kind: 'equal' };
+  /** `append.silenceMs` by mirror, where the configuration has it. */
+  readonly silences = new Map<string, number>();
   opened = 0;
   closedSessions = 0;
   #now = 1_000_000;
@@ -237,6 +245,10 @@ export class FakeWorld implements Surroundings {
         this.closedSessions += 1;
       },
     };
+  }
+
+  silenceMs(mirror: string): number {
+    return this.silences.get(mirror) ?? 60_000;
   }
 
   partition(_mirror: string, ref: PartitionRef): DestinationPartition {
