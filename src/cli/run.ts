@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Config } from '../config/types.ts';
 import { loadConfig } from './config-file.ts';
-import { failed, type Io } from './io.ts';
+import { failed, type Io, usage } from './io.ts';
 import { LiveTable } from './live-table.ts';
 import type { PartitionRow } from './rows.ts';
 
@@ -66,5 +66,5 @@ function levelOf(text: string): RunOptions['logLevel'] {
   if (text === 'debug' || text === 'info' || text === 'warn' || text === 'error') {
     return text;
   }
-  throw failed(`--log-level is debug, info, warn or error, not ${text}`);
+  throw usage(`--log-level is debug, info, warn or error, not ${text}`);
 }

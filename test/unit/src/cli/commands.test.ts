@@ -111,6 +111,16 @@ describe('run', () => {
     expect(code).toBe(1);
   });
 
+  test('a log level that there is not is wrong use and starts nothing', async () => {
+    const log: string[] = [];
+    const { code, err } = await run(['run', '-c', yaml(GOOD), '--log-level', 'loud'], {
+      parts: { startRun: async () => running({}, log) },
+    });
+    expect(err).toContain('--log-level is debug, info, warn or error, not loud');
+    expect(log).toEqual([]);
+    expect(code).toBe(2);
+  });
+
   test('another instance took over: the reason and 1', async () => {
     const log: string[] = [];
     const { code, err } = await run(['run', '-c', yaml(GOOD)], {
