@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /**
  * Shape of the YAML file: names, kinds and defaults. What needs more than one place to judge (unknown clusters,
- * overlapping ports) stands in rules.ts. `docs/CONFIG.md` describes every key for people.
+ * overlapping ports) stands in gateway-rules.ts and mirror-rules.ts. `docs/CONFIG.md` describes every key for people.
  */
 const name = z
   .string()
