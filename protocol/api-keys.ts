@@ -122,15 +122,10 @@ const rows: readonly (readonly [key: number, name: string, flexibleFrom: number]
 ];
 
 const byKey = new Map(rows.map(([key, name, flexible]) => [key, { name, flexible }]));
-const byName = new Map(rows.map(([key, name]) => [name, key]));
 
 /** The name of a key, or `ApiKey(n)`. */
 export function apiName(key: number): string {
   return byKey.get(key)?.name ?? `ApiKey(${key})`;
-}
-
-export function apiKeyOf(name: string): number | undefined {
-  return byName.get(name);
 }
 
 /** First flexible version of a key; Infinity: none; undefined: the key is not known. */

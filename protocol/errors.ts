@@ -154,8 +154,6 @@ export const ErrorCode = {
   MIRROR_TOPIC_NOT_STOPPED: 146,
 } as const;
 
-export type ErrorName = keyof typeof ErrorCode;
-
 export interface KafkaError {
   readonly code: number;
   readonly name: string;

@@ -36,7 +36,6 @@ export type CodecName = (typeof CODEC_NAMES)[number];
 const LOG_APPEND_TIME_BIT = 0x08;
 const TRANSACTIONAL_BIT = 0x10;
 const CONTROL_BIT = 0x20;
-const DELETE_HORIZON_BIT = 0x40;
 
 /** Every field of a batch header. Offsets are plain numbers, ids and times are bigint. */
 export interface BatchHeader {
@@ -145,11 +144,6 @@ export function producerIdHi(buf: Buffer, at: number): number {
   return buf.readInt32BE(at + PRODUCER_ID_AT);
 }
 
-/** Lower half of the producer id, unsigned. */
-export function producerIdLo(buf: Buffer, at: number): number {
-  return buf.readUInt32BE(at + PRODUCER_ID_AT + 4);
-}
-
 export function producerEpoch(buf: Buffer, at: number): number {
   return buf.readInt16BE(at + PRODUCER_EPOCH_AT);
 }
@@ -181,11 +175,6 @@ export function isTransactional(buf: Buffer, at: number): boolean {
 
 export function isControl(buf: Buffer, at: number): boolean {
   return ((buf[at + ATTRIBUTES_AT + 1] as number) & CONTROL_BIT) !== 0;
-}
-
-/** Compaction of a transactional topic leaves a delete horizon in the base timestamp (KIP-534). */
-export function hasDeleteHorizon(buf: Buffer, at: number): boolean {
-  return ((buf[at + ATTRIBUTES_AT + 1] as number) & DELETE_HORIZON_BIT) !== 0;
 }
 
 /** The attributes word of a batch to be built. */

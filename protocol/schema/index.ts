@@ -96,12 +96,7 @@ export const apis: readonly AnyApi[] = [
 ];
 
 const byKey = new Map(apis.map((api) => [api.key, api]));
-const byName = new Map(apis.map((api) => [api.name, api]));
 
 export function apiByKey(key: number): AnyApi | undefined {
   return byKey.get(key);
-}
-
-export function apiByName(name: string): AnyApi | undefined {
-  return byName.get(name);
 }

@@ -101,7 +101,6 @@ export const configSchema = z.strictObject({
   gaps: z.strictObject({ maxMarkers: z.int().min(0).optional() }).optional(),
 });
 
-export type ConfigInput = z.output<typeof configSchema>;
 export type GatewayInput = z.output<typeof gatewaySchema>;
 export type MirrorInput = z.output<typeof mirrorSchema>;
 

@@ -27,9 +27,6 @@ export const ownedSettings = [
   'cleanup.policy',
 ] as const;
 
-/** Names that a client may not alter through the gateway before STOPPED. */
-export const guardedSettings: ReadonlySet<string> = new Set([...ownedSettings, 'remote.storage.enable']);
-
 /** Broker default of `max.message.bytes`, used when a source shows none. */
 const defaultMaxMessageBytes = 1_048_588;
 

@@ -26,10 +26,6 @@ export interface GuardServices {
 /** undefined: may pass. */
 export type Judgement = Refusal | undefined;
 
-export function isLoading(view: MirrorView): boolean {
-  return view.freshness() === 'loading';
-}
-
 /** A write to one partition. Ask only when the view is loaded. */
 export function judgeWrite({ view, config }: GuardServices, topic: string, partition: number): Judgement {
   if (topic === view.stateTopic) return stateTopicRefusal(topic);

@@ -51,12 +51,6 @@ const SHARES: readonly (readonly [KillKind, number])[] = [
   ['random', 26],
 ];
 
-const IN_FLIGHT: ReadonlySet<KillKind> = new Set(['produce', 'replied', 'late', 'markers', 'run', 'frozen']);
-const IN_RUN: ReadonlySet<KillKind> = new Set(['run', 'frozen']);
-
-export const isInFlight = (kind: KillKind): boolean => IN_FLIGHT.has(kind);
-export const isInRun = (kind: KillKind): boolean => IN_RUN.has(kind);
-
 /** The kills of a seed, in their order; equal arguments give an equal plan. */
 export function planKills(seed: number, count: number): Kill[] {
   const kinds: KillKind[] = [];

@@ -7,7 +7,6 @@ import { BadTopicChoice } from '../topic-choice.ts';
 
 /** Verbs that change something go through the state topic as commands; the others only read. */
 export const changingVerbs = ['create', 'start', 'stop', 'failover', 'delete'] as const;
-export const readingVerbs = ['list', 'describe', 'report', 'status'] as const;
 /** In the design and not built: refused by name, never half done. */
 export const laterVerbs = [
   'pause',
