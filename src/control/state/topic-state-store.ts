@@ -9,6 +9,7 @@ import { CommandClient } from './command-client.ts';
 import { COMMAND_LANE } from './command-producer.ts';
 import { keyText, statePartitionOf } from './keys.ts';
 import { LEASE_MS, Lease } from './lease.ts';
+import { OldResults } from './old-results.ts';
 import { OwnerWriters } from './owner-writers.ts';
 import { PlacedEntries, endsByHome } from './placed-entries.ts';
 import { StateClosed, pause } from './retry.ts';
@@ -50,8 +51,6 @@ const HEARTBEAT_MS = 1_000;
 const TICK_MS = 250;
 /** Far below transactional.id.expiration.ms and producer.id.expiration.ms, so that idle ids are never forgotten. */
 const KEEP_ALIVE_MS = 3_600_000;
-const RESULT_KEPT_MS = 3_600_000;
-const RESULT_SWEEP_MS = 60_000;
 const WARN_EVERY_MS = 30_000;
 
 /**
@@ -70,6 +69,7 @@ export class TopicStateStore implements StateStore {
   readonly #instanceId: string;
   readonly #abort = new AbortController();
   readonly #lease: Lease;
+  readonly #oldResults: OldResults;
   readonly #listeners = new Set<(changes: readonly ViewChange[]) => void>();
   readonly #fencedListeners: ((error: Error) => void)[] = [];
   readonly #commands: CommandClient;
@@ -85,7 +85,6 @@ export class TopicStateStore implements StateStore {
   #opened = false;
   #closing = false;
   #ticker: NodeJS.Timeout | null = null;
-  #sweptAt = 0;
   #warnedAt = Number.NEGATIVE_INFINITY;
   readonly #leaseBegan = Promise.withResolvers<void>();
 
@@ -95,6 +94,7 @@ export class TopicStateStore implements StateStore {
     this.#instanceId = options.instanceId ?? randomUUID();
     this.#view = new ReplayedView(options.settings.partitions);
     this.view = this.#view;
+    this.#oldResults = new OldResults(this.#view);
     this.#lease = new Lease(this.#clock, options.leaseMs ?? LEASE_MS);
     const { cluster, settings } = options;
     this.#commands = new CommandClient(cluster, settings.topic, this.#instanceId, this.#abort.signal);
@@ -350,17 +350,8 @@ export class TopicStateStore implements StateStore {
       // a refusal would be a fault of the topic's settings and shows at the next write of somebody who waits for it
       writers.heartbeat(partition, entry).catch(() => undefined);
     }
-    if (now.mono - this.#sweptAt < RESULT_SWEEP_MS) return;
-    this.#sweptAt = now.mono;
-    const old = [...this.view.results.values()].filter(
-      ({ finishedAt }) => now.wall - finishedAt > RESULT_KEPT_MS,
-    );
-    if (old.length === 0) return;
-    this.#commit(
-      [],
-      [],
-      old.map(({ id }) => `result/${id}`),
-    ).catch(() => undefined);
+    const old = this.#oldResults.due(now);
+    if (old.length > 0) this.#commit([], [], old).catch(() => undefined);
   }
 
   /** Writes that are tried again and again: said once the lease is gone, and then twice a minute. */
