@@ -14,7 +14,7 @@ import {
   mirrorSchema,
 } from './schema.ts';
 import { fillReferences, hasReference, Secret } from './secret.ts';
-import { shapeFaults } from './shape-faults.ts';
+import { shapeFaults, withoutUnknownKeys } from './shape-faults.ts';
 import type {
   AdminConfig,
   AppendConfig,
@@ -148,7 +148,9 @@ class Loader {
     const parsed = schema.safeParse(value);
     if (parsed.success) return parsed.data;
     this.#faults.push(...shapeFaults(parsed.error.issues, schema, value, path, this.#places));
-    return null;
+    // an unknown key is told, and what stands beside it is judged all the same
+    const known = schema.safeParse(withoutUnknownKeys(value, parsed.error.issues));
+    return known.success ? known.data : null;
   }
 
   #list<S extends z.ZodType>(value: unknown, schema: S, key: string): Placed<z.output<S>>[] {

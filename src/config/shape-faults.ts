@@ -29,6 +29,17 @@ export function shapeFaults(
   });
 }
 
+/** A copy of the value without the keys that the schema does not know. */
+export function withoutUnknownKeys(value: unknown, issues: readonly Issue[]): unknown {
+  const copy: unknown = structuredClone(value);
+  for (const issue of issues) {
+    if (issue.code !== 'unrecognized_keys') continue;
+    const holder = at(copy, issue.path as Path) as Record<string, unknown>;
+    for (const key of issue.keys) delete holder[key];
+  }
+  return copy;
+}
+
 function sentence(issue: Issue, found: unknown): string {
   switch (issue.code) {
     case 'invalid_type':

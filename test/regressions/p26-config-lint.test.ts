@@ -55,6 +55,7 @@ gateways:
   const result = loadText('p26.yaml', text);
   expect(result.ok ? [] : result.faults.map(formatFault)).toEqual([
     'p26.yaml:3:62 gateways.0.nodeIds: 1 stands there twice',
+    'p26.yaml:4:36 gateways.1.bind: "127.0.0.1" has no port; write 127.0.0.1:9092',
     'p26.yaml:4:85 gateways.1.color: this key is not known here; known are name, cluster, role, mirror, bind, advertise, nodeIds, brokerPorts, readOnlyError, limits, tls, sasl, virtual',
     'p26.yaml:5:38 gateways.2.bind: port 101 is already that of gateway one broker port',
   ]);

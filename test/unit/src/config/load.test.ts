@@ -444,6 +444,20 @@ describe('faults name line, column, path and the way out', () => {
     ]);
   });
 
+  test('an unknown key hides no fault that stands beside it', () => {
+    const text = GOOD.replace('cluster: west', 'cluster: nowhere\n    wat: 1')
+      .replace('source: east', 'source: north')
+      .replace('exclude: []', 'exclud: []');
+    expect(faults(text)).toEqual(
+      expect.arrayContaining([
+        expect.stringContaining('no cluster is named nowhere'),
+        expect.stringContaining('wat: this key is not known here'),
+        expect.stringContaining('no cluster is named north'),
+        expect.stringContaining('did you mean exclude?'),
+      ]),
+    );
+  });
+
   test('a file that is not there', () => {
     expect(load('/nowhere/isthmus.yaml')).toMatchObject({
       ok: false,
