@@ -1,4 +1,4 @@
-/** The registry of every API that we can read and write, by key and by name. */
+/** The registry of every API that we can read and write, by key. */
 
 import { produceApi } from './00-produce.ts';
 import { fetchApi } from './01-fetch.ts';
