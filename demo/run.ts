@@ -30,8 +30,8 @@ async function main(args: readonly string[]): Promise<number> {
     stage = await setStage();
     const copy = await mirrorWhileKilled(stage, story);
     const truth = await proveCopy(stage, story, copy, scratch.path);
-    const cut = await failOver(stage, story, truth);
-    await writeLocally(stage, story, { truth, cut, copy });
+    await failOver(stage, story, truth);
+    await writeLocally(stage, story, { truth, copy });
     code = story.end(undefined, jsonFile);
   } catch (error) {
     if (stage !== undefined)

@@ -3,13 +3,11 @@ import { readPartitionLog } from '../../test/harness/log-files.ts';
 import { lagNoMore, PARTITIONS, type Stage, TOPIC } from '../stage.ts';
 import type { Story } from '../story.ts';
 import { Writers } from '../writers.ts';
-import type { PartitionRow } from '../describe.ts';
 import type { Copy } from './mirror.ts';
 import { logDir, type Truth } from './prove.ts';
 
 export interface Behind {
   readonly truth: Truth;
-  readonly cut: readonly PartitionRow[];
   readonly copy: Copy;
 }
 
