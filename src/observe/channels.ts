@@ -132,7 +132,7 @@ export interface Audit {
   readonly clientAddress: string;
   readonly clientId: string | null;
   readonly dryRun: boolean;
-  readonly outcome: 'done' | 'refused' | 'failed' | 'begun';
+  readonly outcome: 'done' | 'refused' | 'failed';
   readonly message: string | null;
 }
 export const audit = typedChannel<Audit>('isthmus:audit');
