@@ -78,6 +78,7 @@ export class KafkaSurroundings implements Surroundings {
             from,
             to,
             deadlineMs,
+            settings: { ...defaultLinkSettings, ...settings },
             ...(topic === undefined ? {} : topicIds(topic)),
             signal: this.#abort.signal,
           });
