@@ -31,7 +31,7 @@ async function main(args: readonly string[]): Promise<number> {
     const copy = await mirrorWhileKilled(stage, story);
     const truth = await proveCopy(stage, story, copy, scratch.path);
     await failOver(stage, story, truth);
-    await writeLocally(stage, story, { truth, copy });
+    await writeLocally(stage, story, { truth, copy, scratch: scratch.path });
     code = story.end(undefined, jsonFile);
   } catch (error) {
     if (stage !== undefined)

@@ -20,6 +20,15 @@ export interface Writing {
   readonly seed: number;
   /** Records a second of each kind; 0 = as fast as it goes. */
   readonly rate: number;
+  /** Keep where each record was acknowledged, for `places`. */
+  readonly acks?: boolean;
+}
+
+/** `committed`: of a committed transaction, or of a producer without transactions. */
+export interface Place {
+  readonly partition: number;
+  readonly offset: number;
+  readonly committed: boolean;
 }
 
 /** Three Java processes, each with one producer for each of the five codecs: plain, idempotent, transactional. */
@@ -39,6 +48,7 @@ export class Writers {
           count,
           seed: seed + at,
           rate,
+          acks: writing.acks === true ? '' : undefined,
         }),
         ...more,
       ]);
@@ -66,5 +76,18 @@ export class Writers {
       for (const name of Object.keys(all) as (keyof Totals)[]) all[name] += done[name];
     }
     return all;
+  }
+
+  /** After `totals`, with `acks`: every acknowledged record. */
+  places(): Place[] {
+    const acks = this.#running.flatMap(({ lines }) => lines.filter((line) => line.includes('"fate"')));
+    return acks.map((line) => {
+      const { partition, offset, fate } = JSON.parse(line) as {
+        partition: number;
+        offset: number;
+        fate: string;
+      };
+      return { partition, offset, committed: fate === 'commit' || fate === 'plain' };
+    });
   }
 }
