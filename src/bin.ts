@@ -77,6 +77,7 @@ const io: Io = {
   },
   env: process.env,
   outIsTerminal: process.stdout.isTTY === true,
+  outColumns: () => process.stdout.columns,
   errIsTerminal: process.stderr.isTTY === true,
   interrupted: interruption.signal,
   async ask(question) {

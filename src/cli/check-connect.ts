@@ -9,6 +9,7 @@ import { type BrokerAge, brokerAge } from './broker-version.ts';
 import type { Io } from './io.ts';
 import { boundsOf } from './offsets.ts';
 import { allows, grantCommand, type OperationName } from './rights.ts';
+import { count } from './table.ts';
 
 /**
  * `check --connect`: every cluster reached, its version and our rights judged by what the mirrors need of it, and a
@@ -87,7 +88,10 @@ async function reach(config: ClusterConfig, whole: Config, report: Report): Prom
     const clusterId = await cluster.connect();
     const connection = await cluster.anyConnection('check');
     const age = brokerAge(connection);
-    report.note(subject, `${age.text}, cluster id ${clusterId}, ${cluster.brokers().length} broker(s)`);
+    report.note(
+      subject,
+      `${age.text}, cluster id ${clusterId}, ${count(cluster.brokers().length, 'broker')}`,
+    );
     if (isSource && !age.enoughForSource)
       report.fault(subject, `${age.text} is too old for a source; 2.8 or newer is needed`);
     if (isDestination && !age.enoughForDestination) {
@@ -99,7 +103,8 @@ async function reach(config: ClusterConfig, whole: Config, report: Report): Prom
     }
     return { cluster, clusterId, age, bootstrap };
   } catch (error) {
-    report.fault(subject, error instanceof Error ? error.message : String(error));
+    const text = error instanceof Error ? error.message : String(error);
+    report.fault(subject, text.startsWith(`${subject} `) ? text.slice(subject.length + 1) : text);
     await cluster.close();
     return null;
   }
@@ -240,7 +245,7 @@ async function planTopic(
     );
   }
   const there = destination.cluster.topic(topic);
-  const plan = `${topic}: ${partitions.length} partition(s), ${offsets} offset(s)`;
+  const plan = `${topic}: ${count(partitions.length, 'partition')}, ${count(offsets, 'offset')}`;
   if (there === undefined || there.errorCode !== ErrorCode.NONE) {
     report.note(subject, `${plan}; will be created on ${mirror.destination}`);
     return;
@@ -256,7 +261,7 @@ async function planTopic(
   } else if (end > 0 && hasState) {
     report.note(
       subject,
-      `${plan}; exists on ${mirror.destination} up to offset ${end}: goes on if it is this mirror's, else it is refused`,
+      `${plan}; exists on ${mirror.destination} up to offset ${end}: if it is this mirror's, mirror describe tells its state, else it is refused`,
     );
   } else if (end > 0) {
     report.fault(
@@ -266,7 +271,7 @@ async function planTopic(
   } else {
     report.fault(
       subject,
-      `${topic} has ${partitions.length} partition(s) on ${mirror.source} and ${there.partitions.length} on ${mirror.destination}; delete it there`,
+      `${topic} has ${count(partitions.length, 'partition')} on ${mirror.source} and ${there.partitions.length} on ${mirror.destination}; delete it there`,
     );
   }
 }

@@ -3,6 +3,7 @@ import { jsonSchema } from '../config/schema.ts';
 import { checkConnected } from './check-connect.ts';
 import { loadConfig } from './config-file.ts';
 import { failed, type Io, usage } from './io.ts';
+import { count } from './table.ts';
 
 /** `isthmus check`: the file alone, or with the clusters behind it. Changes nothing. */
 export function addCheck(program: Command, io: Io): void {
@@ -30,8 +31,4 @@ export function addCheck(program: Command, io: Io): void {
       if (faults > 0) throw failed(`${count(faults, 'fault')} found`);
       io.out('all clusters: ok\n');
     });
-}
-
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`;
 }

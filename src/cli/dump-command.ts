@@ -13,7 +13,7 @@ interface Flags {
   readonly from?: string;
   readonly to?: string;
   readonly state?: boolean;
-  readonly sourceClusterId: readonly string[];
+  readonly sourceClusterId?: readonly string[];
   readonly output: string;
 }
 
@@ -24,7 +24,7 @@ export function addDump(program: Command, io: Io, decodeState: DecodeState): voi
     .description('batches and control records of segment files, or of live partitions')
     .argument('[files...]', 'segment files (.log)')
     .option('--bootstrap-server <host:port>', 'read live partitions from this cluster or gateway')
-    .option('--topic <topic>')
+    .option('--topic <topic>', 'the topic to read')
     .option('--partition <number>', 'only this one')
     .option('--from <offset>', 'first offset')
     .option('--to <offset>', 'end, exclusive')
@@ -32,8 +32,7 @@ export function addDump(program: Command, io: Io, decodeState: DecodeState): voi
     .option(
       '--source-cluster-id <id>',
       'a cluster id that barriers may name; can be repeated',
-      (id: string, all: readonly string[]) => [...all, id],
-      [] as readonly string[],
+      (id: string, all: readonly string[] | undefined) => [...(all ?? []), id],
     )
     .option('-o, --output <format>', 'text or json (one object a line)', 'text')
     .action((files: readonly string[], flags: Flags) => dump(files, flags, io, decodeState));
@@ -51,7 +50,7 @@ async function dump(files: readonly string[], flags: Flags, io: Io, decodeState:
   const live = flags.bootstrapServer ?? (files.length === 0 ? io.env['ISTHMUS_BOOTSTRAP_SERVER'] : undefined);
   if (files.length > 0) {
     if (live !== undefined) throw usage('either segment files or --bootstrap-server, not both');
-    report(await dumpFiles(files, out, { format, sourceClusterIds: flags.sourceClusterId }), io);
+    report(await dumpFiles(files, out, { format, sourceClusterIds: flags.sourceClusterId ?? [] }), io);
     return;
   }
   if (live === undefined) throw usage('name segment files, or --bootstrap-server HOST:PORT --topic TOPIC');
@@ -69,7 +68,7 @@ async function dump(files: readonly string[], flags: Flags, io: Io, decodeState:
       from: numberOf(flags.from, '--from'),
       to: numberOf(flags.to, '--to'),
       format,
-      sourceClusterIds: flags.sourceClusterId,
+      sourceClusterIds: flags.sourceClusterId ?? [],
       decodeState: flags.state === true ? decodeState : null,
     });
     report(result, io);

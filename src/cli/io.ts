@@ -8,6 +8,8 @@ export interface Io {
   /** Whether a person reads standard output, and standard error. */
   readonly outIsTerminal: boolean;
   readonly errIsTerminal: boolean;
+  /** How wide the terminal is now. */
+  outColumns?(): number | undefined;
   /** Asks on the terminal; null when there is none. */
   ask(question: string): Promise<string | null>;
   /** Resolves at Ctrl-C or SIGTERM. */

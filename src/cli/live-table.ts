@@ -1,8 +1,8 @@
 import type { Io } from './io.ts';
 import type { PartitionRow } from './rows.ts';
 import { summaries, summaryTable } from './summary.ts';
+import { screen } from './table.ts';
 
-const CLEAR = '\u001b[H\u001b[2J';
 const EVERY_MS = 1_000;
 const KEPT_NOTES = 10;
 
@@ -41,6 +41,8 @@ export class LiveTable {
       summaries(now.rows, this.#last?.rows ?? null, now.at - (this.#last?.at ?? now.at)),
     );
     this.#last = now;
-    this.#io.out(`${CLEAR}${new Date().toISOString().slice(0, 19)}Z\n\n${text}\n${this.#notes.join('\n')}\n`);
+    const clock = `${new Date().toISOString().slice(0, 19)}Z`;
+    const all = `${clock}\n\n${text}\n${this.#notes.join('\n')}\n`;
+    this.#io.out(screen(all, this.#io.outColumns?.()));
   }
 }

@@ -26,8 +26,8 @@ export async function list(flags: ReadFlags, io: Io): Promise<void> {
   io.out(
     renderTable<Readonly<Record<string, unknown>>>(
       [
-        { title: 'MIRROR', of: (row) => text(row['mirror']), max: 30 },
-        { title: 'SOURCE', of: (row) => text(row['source']), max: 30 },
+        { title: 'MIRROR', of: (row) => text(row['mirror']) },
+        { title: 'SOURCE', of: (row) => text(row['source']) },
         { title: 'TOPICS', of: (row) => count(row['topics']), right: true },
         { title: 'ACTIVE', of: (row) => count(row['activeTopics']), right: true },
         { title: 'SOURCE-CLUSTER-ID', of: (row) => text(row['sourceClusterId']) },

@@ -23,8 +23,8 @@ export function partitionTable(rows: readonly PartitionRow[]): string {
   if (rows.length === 0) return 'no mirror partitions\n';
   return renderTable<PartitionRow>(
     [
-      { title: 'MIRROR', of: (row) => row.mirror, max: 30 },
-      { title: 'TOPIC', of: (row) => row.topic, max: 40 },
+      { title: 'MIRROR', of: (row) => row.mirror },
+      { title: 'TOPIC', of: (row) => row.topic },
       { title: 'PARTITION', of: (row) => String(row.partition), right: true },
       { title: 'SOURCE-OFFSET', of: (row) => known(row.sourceOffset), right: true },
       { title: 'DESTINATION-OFFSET', of: (row) => known(row.destinationOffset), right: true },
@@ -46,7 +46,7 @@ export function reportTable(rows: readonly LossRow[]): string {
   if (rows.length === 0) return 'no report yet\n';
   const text = renderTable<LossRow>(
     [
-      { title: 'TOPIC', of: (row) => row.topic, max: 40 },
+      { title: 'TOPIC', of: (row) => row.topic },
       { title: 'PARTITION', of: (row) => String(row.partition), right: true },
       { title: 'STATE', of: (row) => row.state },
       { title: 'LAST-MIRRORED', of: (row) => known(row.lastMirroredOffset), right: true },
@@ -94,9 +94,12 @@ export function planText(answer: VerbAnswer): string {
   return [...lines, ...notes.map((note) => `  note: ${note}`)].map((line) => `${line}\n`).join('');
 }
 
-/** Errors of topics, one line each. */
+/** Errors of topics, one line each; not the one that is told as the whole verb's already. */
 export function topicErrors(answer: VerbAnswer): string {
+  const whole = answer.error?.message;
   return (answer.topics ?? [])
-    .flatMap(({ topic, error }) => (error === undefined ? [] : [`${topic}: ${faultText(error)}\n`]))
+    .flatMap(({ topic, error }) =>
+      error === undefined || error.message === whole ? [] : [`${topic}: ${faultText(error)}\n`],
+    )
     .join('');
 }

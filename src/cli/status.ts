@@ -4,6 +4,7 @@ import { failed, type Io, sleep } from './io.ts';
 import { formatOf, writeData } from './output.ts';
 import type { PartitionRow } from './rows.ts';
 import { summaries, summaryTable } from './summary.ts';
+import { screen } from './table.ts';
 
 interface Flags extends ConnectionFlags {
   readonly output: string;
@@ -37,8 +38,8 @@ async function status(flags: Flags, io: Io): Promise<void> {
       if (format !== 'table') {
         writeData(format, value, io);
       } else {
-        if (flags.watch === true && io.outIsTerminal) io.out('\u001b[H\u001b[2J');
-        io.out(`${summaryTable(lines)}${moreText(now.status)}`);
+        const text = `${summaryTable(lines)}${moreText(now.status)}`;
+        io.out(flags.watch === true && io.outIsTerminal ? screen(text, io.outColumns?.()) : text);
       }
       before = now;
     } while (flags.watch === true && !io.interrupted.aborted);

@@ -61,10 +61,10 @@ export function summaries(
 }
 
 export function summaryTable(lines: readonly Summary[]): string {
-  if (lines.length === 0) return 'no mirrors\n';
+  if (lines.length === 0) return 'no mirror partitions\n';
   return renderTable<Summary>(
     [
-      { title: 'MIRROR', of: (line) => line.mirror, max: 40 },
+      { title: 'MIRROR', of: (line) => line.mirror },
       { title: 'PARTITIONS', of: (line) => String(line.partitions), right: true },
       { title: 'STATES', of: (line) => line.states },
       { title: 'LAG', of: lagText, right: true },
@@ -80,7 +80,7 @@ export function summaryTable(lines: readonly Summary[]): string {
         of: (line) => (line.catchUpMs === null ? '-' : duration(line.catchUpMs)),
         right: true,
       },
-      { title: 'ERROR', of: (line) => line.error ?? '', max: 80 },
+      { title: 'ERROR', of: (line) => line.error ?? '' },
     ],
     lines,
   );

@@ -32,11 +32,23 @@ function oneLine(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f]+/g, ' ');
 }
 
+/** Drawn from the top of an empty terminal; a line that is longer than it is wide ends with `...`, not folded. */
+export function screen(text: string, columns = Number.POSITIVE_INFINITY): string {
+  const lines = text.split('\n');
+  const fit = lines.map((line) => (line.length <= columns ? line : `${line.slice(0, columns - 3)}...`));
+  return `\u001b[H\u001b[2J${fit.join('\n')}`;
+}
+
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 120_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
   if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`;
   return `${(ms / 3_600_000).toFixed(1)} h`;
+}
+
+/** `1 broker`, `3 brokers`. */
+export function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`;
 }
 
 export function bytes(count: number): string {

@@ -142,7 +142,7 @@ mirrors: [ { name: m, ${mirror} } ]
     );
     expect(stderr).toBe('');
     expect(stdout).toMatch(/cluster b: Kafka 3\.9 \(metadata\.version 21\), cluster id \S+, 1 broker/);
-    expect(stdout).toContain('mirror m: check-new: 3 partition(s), 0 offset(s); will be created on b\n');
+    expect(stdout).toContain('mirror m: check-new: 3 partitions, 0 offsets; will be created on b\n');
     expect(code).toBe(0);
   });
 
@@ -153,7 +153,7 @@ mirrors: [ { name: m, ${mirror} } ]
       'source: a, destination: b, topics: { include: [check-none, check-there] }',
     );
     expect(stderr).toContain('mirror m: topic check-none does not exist on a\n');
-    expect(stderr).toContain('check-there has 2 partition(s) on a and 1 on b; delete it there\n');
+    expect(stderr).toContain('check-there has 2 partitions on a and 1 on b; delete it there\n');
     expect(code).toBe(1);
   });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Running } from '../../../../src/cli/run.ts';
 import { summaries } from '../../../../src/cli/summary.ts';
-import { bytes, duration, renderTable } from '../../../../src/cli/table.ts';
+import { bytes, duration, renderTable, screen } from '../../../../src/cli/table.ts';
 import { splitTopics } from '../../../../src/cli/topic-list.ts';
 import type { PartitionRow } from '../../../../src/cli/rows.ts';
 import { fakeGateway, row, run } from './fake-gateway.ts';
@@ -68,7 +68,7 @@ describe('check', () => {
 
   test('--connect names a cluster that can not be reached', async () => {
     const { code, err } = await run(['check', '-c', yaml(GOOD), '--connect']);
-    expect(err).toMatch(/^cluster a: cluster a can't be reached: 127\.0\.0\.1:1: .*connect-failed/);
+    expect(err).toMatch(/^cluster a: can't be reached: 127\.0\.0\.1:1: .*connect-failed/);
     expect(code).toBe(1);
   });
 });
@@ -283,6 +283,11 @@ describe('small parts', () => {
       ['abcdefghij', 'x\u001b[31m\ny'],
     );
     expect(text).toBe('A        N\n...hij  10\n...m y   8\n');
+  });
+
+  test('a screen cuts lines that are longer than the terminal is wide', () => {
+    expect(screen('12345678\n1234567890\n', 8)).toBe('\u001b[H\u001b[2J12345678\n12345...\n');
+    expect(screen('1234567890\n')).toBe('\u001b[H\u001b[2J1234567890\n');
   });
 
   test('durations and sizes in words', () => {

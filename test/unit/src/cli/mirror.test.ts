@@ -212,6 +212,16 @@ describe('start', () => {
     expect(out).toMatch(/orders .*MIRRORING/);
   });
 
+  test('one topic, refused: told once', async () => {
+    const error = { code: 3, name: 'UNKNOWN_TOPIC_OR_PARTITION', message: 'cluster east has no topic gone' };
+    const made = await gateway(() => ({ ok: false, error, topics: [{ topic: 'gone', error }] }));
+    const { code, err } = await run(['mirror', 'start', 'east-to-west', '--topics', 'gone', ...at(made)]);
+    expect(code).toBe(1);
+    expect(err).toBe(
+      'start east-to-west was refused: cluster east has no topic gone (UNKNOWN_TOPIC_OR_PARTITION)\n',
+    );
+  });
+
   test('a partition that fails ends with 1 and its reason', async () => {
     const made = await gateway(({ verb }) =>
       verb === 'start'
