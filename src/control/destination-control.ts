@@ -276,7 +276,7 @@ export class DestinationControl implements MirrorReader {
     const { mirrors, destination, incarnation } = this.status();
     lifecycle.publish({
       level: 'info',
-      message: `${destination}: ${mirrors.length} mirror(s)`,
+      message: `${destination}: ${mirrors.length} mirror${mirrors.length === 1 ? '' : 's'}`,
       fields: { incarnation, mirrors: mirrors.map(({ mirror }) => mirror) },
     });
   }

@@ -168,7 +168,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   gatewayNotice.publish({
     gateway: config.name,
     level: 'info',
-    message: `${config.name} listens on ${bindHost}:${bootstrap.port} for cluster ${cluster.name}, ${config.brokerPorts.size} broker ports`,
+    message: `${config.name} listens on ${bindHost}:${bootstrap.port} for cluster ${cluster.name}, ${config.brokerPorts.size} broker port${config.brokerPorts.size === 1 ? '' : 's'}`,
   });
 
   return {
