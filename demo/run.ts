@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { Isthmus } from '../test/harness/isthmus.ts';
 import { letAllLive } from '../test/harness/processes.ts';
 import { tempDir } from '../test/harness/temp-dir.ts';
@@ -41,7 +42,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
   if (keep && stage !== undefined) await stayUp(stage);
   else await stage?.destroy();
-  if (!keep) scratch.remove();
+  scratch.remove();
   return code;
 }
 
@@ -49,11 +50,14 @@ async function main(args: readonly string[]): Promise<number> {
 async function stayUp(stage: Stage): Promise<void> {
   const { east, west, gateway } = stage;
   await stage.isthmus.stop();
+  await stage.isthmus.destroy();
   await east.startAll();
   const isthmus = new Isthmus({ config: stage.directConfig });
   await isthmus.start();
   letAllLive();
-  const pids = [isthmus.pid, ...[...east.brokers, ...west.cluster.brokers].map(({ pid }) => pid)];
+  const brokers = [...east.brokers, ...west.cluster.brokers];
+  const pids = [isthmus.pid, ...brokers.map(({ pid }) => pid)];
+  const folders = [dirname(isthmus.configFile), ...brokers.map(({ logDir }) => dirname(dirname(logDir)))];
   process.stdout.write(`
 Still running:
   east (Kafka 4.4.0) at ${east.bootstrap}, west (Kafka 3.9.1) at ${west.cluster.bootstrap}
@@ -63,7 +67,7 @@ Things to try:
   npm run -s isthmus -- mirror report ${MIRROR} --bootstrap-server ${gateway}
   npm run -s isthmus -- dump --bootstrap-server ${gateway} --topic ${TOPIC} --partition 0 | tail
   npm run -s isthmus -- dump --bootstrap-server ${gateway} --state
-To end it all: kill ${pids.filter((pid) => pid !== undefined).join(' ')}
+To end it all: kill ${pids.filter((pid) => pid !== undefined).join(' ')}; sleep 5; rm -r ${folders.join(' ')}
 `);
 }
 
