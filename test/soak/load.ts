@@ -48,7 +48,7 @@ export class Load {
       ),
       start(1, ...all, '--mode', 'idempotent', '--codec', 'all', '--rate', '30'),
       start(2, ...all, '--mode', 'plain', '--codec', 'all', '--rate', '20'),
-      // Aborted batches of many records: long runs of inert markers.
+      // A transaction is one batch of 600 records, each second aborted: long runs of inert markers.
       start(
         3,
         '--partitions',
@@ -68,7 +68,9 @@ export class Load {
         '--value-size',
         '30',
         '--config',
-        'linger.ms=500',
+        'linger.ms=5000',
+        '--config',
+        'batch.size=131072',
       ),
     ];
   }
