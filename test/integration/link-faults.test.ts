@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { appendSettled } from '../../src/observe/channels.ts';
 import type { FrameProxy } from '../harness/frame-proxy.ts';
 import { startJava } from '../harness/java.ts';
 import type { KafkaVersion } from '../harness/kafka-home.ts';
@@ -22,7 +23,15 @@ const isAppend = ({ frame }: { frame: Buffer }): boolean => {
 
 /** Each hurts the next append in its own way and resolves when it has. */
 const faults: readonly (readonly [string, (proxy: FrameProxy) => Promise<void>])[] = [
-  ['reply of data lost', async (proxy) => (await proxy.holdReply(PRODUCE, { where: isAppend })).cut()],
+  [
+    'reply of data lost',
+    async (proxy) => {
+      const held = await proxy.holdReply(PRODUCE, { where: isAppend });
+      // the broker has answered, so a look at the log must find it
+      await held.reply;
+      held.cut();
+    },
+  ],
   [
     'data cut in the middle',
     async (proxy) => (await proxy.holdRequest(PRODUCE, { where: isAppend })).cut(60),
@@ -86,6 +95,9 @@ describe.each<KafkaVersion>(['3.9.1', '4.4.0'])('faults between the link and a %
     ]);
     await writer.line(/^STARTED/);
     const settled = new Set<string>();
+    const unsubscribe = appendSettled.subscribe(({ topic: of, by }) => {
+      if (of === topic) settled.add(by);
+    });
     for (const [what, fault] of faults) {
       const ends = [0, 1].map((partition) => link.progress(topic, partition).destinationEnd);
       await fault(proxy).catch((error: unknown) => {
@@ -93,13 +105,13 @@ describe.each<KafkaVersion>(['3.9.1', '4.4.0'])('faults between the link and a %
       });
       await until(`both partitions go on after "${what}"`, () => {
         if (link.failures.length > 0) return true;
-        for (const partition of [0, 1]) settled.add(link.progress(topic, partition).settledBy);
         return [0, 1].every(
           (partition) => link.progress(topic, partition).destinationEnd > (ends[partition] ?? 0),
         );
       });
       expect({ what, failures: link.failures }).toEqual({ what, failures: [] });
     }
+    unsubscribe();
     writer.stdin.end();
     await writer.ended;
     const counts = link.expectSameBatches(topic, await link.caughtUp(topic, 2));
