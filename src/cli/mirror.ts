@@ -32,8 +32,12 @@ interface Flags extends ConnectionFlags {
   readonly acceptDamage?: boolean;
 }
 
-/** Ends the read-only copy for good: `start` on a STOPPED topic needs a rebuild. */
-const IRREVERSIBLE = new Set(['stop', 'failover']);
+/** What is gone for good: the read-only copy (`start` on a STOPPED topic needs a rebuild), or what failback needs. */
+const IRREVERSIBLE: Readonly<Record<string, string>> = {
+  stop: 'may lose what is not mirrored yet',
+  failover: 'may lose what is not mirrored yet',
+  delete: 'forgets what a failback needs, and the reports',
+};
 
 export function addMirror(program: Command, io: Io): void {
   const mirror = program
@@ -150,11 +154,10 @@ async function change(
       ...(flags.acceptDamage === true ? { acceptDamage: true } : {}),
     },
   };
-  const needsYes = IRREVERSIBLE.has(verb) && flags.yes !== true && flags.dryRun !== true;
+  const price = IRREVERSIBLE[verb];
+  const needsYes = price !== undefined && flags.yes !== true && flags.dryRun !== true;
   if (needsYes && !(io.errIsTerminal && io.outIsTerminal)) {
-    throw usage(
-      `${verb} can't be undone and may lose what is not mirrored yet; add --yes, or --dry-run to see the plan`,
-    );
+    throw usage(`${verb} can't be undone and ${price}; add --yes, or --dry-run to see the plan`);
   }
   await withGateway(flags, io, async (connection) => {
     if (needsYes) {

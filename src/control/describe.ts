@@ -52,6 +52,9 @@ export interface Live {
   now(): number;
 }
 
+/** With an error and no answer for so long, the source's offsets are old. */
+const sourceAwayMs = 5000;
+
 /** Rows of the named mirrors (null = all), sorted by mirror, topic, partition. */
 export function describeRows(view: StateView, live: Live, mirrors: readonly string[] | null): DescribeRow[] {
   const rows: DescribeRow[] = [];
@@ -73,8 +76,6 @@ function row(view: StateView, live: Live, mirror: string, topic: string, partiti
   const progress = live.progress(mirror, { topic, partition });
   const state = record?.state ?? 'UNKNOWN';
   const stopped = state === 'STOPPED';
-  const sourceOffset = progress?.sourceHighWatermark ?? -1;
-  const lso = progress?.sourceLastStableOffset ?? -1;
   // A link that knows is right, also when the end fell back behind what was persisted.
   const mirroredTo = progress?.destinationEnd ?? -1;
   const end = mirroredTo >= 0 ? mirroredTo : (record?.persistedEnd ?? -1);
@@ -82,6 +83,11 @@ function row(view: StateView, live: Live, mirror: string, topic: string, partiti
   const error = stopped ? settingsTrouble(topicRecord) : (progress?.error ?? live.trouble(mirror, topic));
   const failure = record?.errorMessage ?? '';
   const seenAt = progress?.sourceSeenAt ?? (record?.sourceEndAt ? record.sourceEndAt : null);
+  // An end that the source told before it went away says nothing of the lag now.
+  const away = progress !== undefined && progress.error !== null;
+  const isNow = !away || live.now() - (progress.sourceSeenAt ?? 0) < sourceAwayMs;
+  const sourceOffset = isNow ? (progress?.sourceHighWatermark ?? -1) : -1;
+  const lso = isNow ? (progress?.sourceLastStableOffset ?? -1) : -1;
   const lastMirrored = stopped ? (record?.lastMirrored.offset ?? -1) : end - 1;
   return {
     mirror,
@@ -104,7 +110,7 @@ function row(view: StateView, live: Live, mirror: string, topic: string, partiti
     held: sourceOffset < 0 || lso < 0 ? 0 : Math.max(0, sourceOffset - lso),
     lastMirroredOffset: lastMirrored,
     lastMirroredSourceEpoch: progress?.lastSourceEpoch ?? record?.lastMirrored.sourceEpoch ?? -1,
-    lastSourceEnd: Math.max(sourceOffset, record?.sourceEnd ?? -1),
+    lastSourceEnd: Math.max(progress?.sourceHighWatermark ?? -1, record?.sourceEnd ?? -1),
     lastSourceEndAgeMs: seenAt === null ? null : Math.max(0, live.now() - seenAt),
     barrierOffset: record?.barriers.at(-1)?.offset ?? -1,
     stopStep: record?.stop?.step ?? null,

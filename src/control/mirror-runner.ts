@@ -43,6 +43,8 @@ const persistMs = 1000;
 const idlePersistMs = 10_000;
 /** Source topics are looked at this often: gone, created anew, or with more partitions. */
 const watchMs = 15_000;
+/** A moved leader is found again within this time: not worth a line. */
+const passingMs = 3000;
 const closeStopsMs = 5000;
 
 /**
@@ -63,6 +65,7 @@ export class MirrorRunner {
   /** What this process retried: retries that an older one used up do not count. */
   readonly #retried = new Set<string>();
   readonly #persistedAt = new Map<string, number>();
+  #passingSince: number | null = null;
   readonly #abort = new AbortController();
   #watchedAt = 0;
   #wake: (() => void) | null = null;
@@ -283,11 +286,13 @@ export class MirrorRunner {
   async #persist(due: boolean): Promise<void> {
     const now = this.#options.surroundings.now();
     const moved: { ref: PartitionRef; progress: LinkProgress }[] = [];
+    let passing: string | null = null;
     for (const topic of this.#topics()) {
       for (const record of this.#partitions(topic)) {
         const ref = { topic: record.topic, partition: record.partition };
         const progress = this.progress(ref);
         if (progress === undefined || progress.phase !== 'mirroring') continue;
+        passing ??= progress.error;
         if (!due && record.state === 'MIRRORING') continue;
         const idleSince = now - (this.#persistedAt.get(keyOf(ref)) ?? 0);
         if (!hasMoved(record, progress) && idleSince < idlePersistMs) continue;
@@ -297,8 +302,16 @@ export class MirrorRunner {
         moved.push({ ref, progress });
       }
     }
+    this.#tellPassing(passing, now);
     await this.#writes.progressed(moved);
     for (const topic of new Set(moved.map(({ ref }) => ref.topic))) await this.#preparer.whenAligned(topic);
+  }
+
+  /** The log names what keeps a running mirror from going on, once it has lasted. */
+  #tellPassing(error: string | null, now: number): void {
+    this.#passingSince = error === null ? null : (this.#passingSince ?? now);
+    if (error !== null && now - (this.#passingSince ?? now) >= passingMs)
+      this.#notes.tell('mirroring', error);
   }
 
   /** Ends released by the last process that this one never went near. */

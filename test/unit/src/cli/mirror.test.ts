@@ -53,6 +53,7 @@ describe('wrong use ends with 2 and says what is missing', () => {
       /can't be undone .*; add --yes, or --dry-run to see the plan/,
     ],
     ['stop without --yes', ['mirror', 'stop', 'm', '--all'], /add --yes/],
+    ['delete without --yes', ['mirror', 'delete', 'm'], /forgets what a failback needs.*add --yes/],
   ])('%s', async (_title, argv, text) => {
     const { code, err } = await run(argv);
     expect(err).toMatch(text);

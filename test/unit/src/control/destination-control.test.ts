@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { VerbCall } from '../../../../src/gateway/ports.ts';
+import { syncError } from '../../../../src/observe/channels.ts';
 import { DestinationControl } from '../../../../src/control/destination-control.ts';
 import type { JsonAnswer } from '../../../../src/control/json-verbs.ts';
 import { AdminError } from '../../../../src/control/ports.ts';
@@ -115,6 +116,18 @@ describe('from create to STOPPED', () => {
     world.link.moveTo(orders, { destinationEnd: 15, sourceHighWatermark: 20 });
     await vi.waitFor(() => expect(record()?.persistedEnd).toBe(15), 5000);
     expect(record()).toMatchObject({ lastMirrored: { offset: 14, sourceEpoch: 0 }, sourceEnd: 20 });
+  });
+
+  test('a source lost while it is mirrored: logged once it lasts, and its old end is no lag of 0', async () => {
+    start();
+    await mirroring();
+    const told: string[] = [];
+    const unsubscribe = syncError.subscribe(({ message }) => told.push(message));
+    world.link.moveTo(orders, { error: 'broker 1 of east ended', sourceSeenAt: 1, sourceHighWatermark: 10 });
+    await vi.waitFor(() => expect(told).toContain('broker 1 of east ended'), 5000);
+    unsubscribe();
+    const { describe: rows } = await ask('describe', { mirror: 'm' });
+    expect(rows?.[0]).toMatchObject({ sourceOffset: -1, lag: -1, lastSourceEnd: 10, state: 'MIRRORING' });
   });
 
   test('stop: the link lets go, the barrier is written, the settings are given back', async () => {
