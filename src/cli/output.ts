@@ -86,12 +86,29 @@ export function planText(answer: VerbAnswer): string {
   const { steps = [], notes = [] } = answer.plan ?? {};
   const lines = steps.map((step) => {
     const { do: what, ...rest } = step;
-    const details = Object.entries(rest).map(
-      ([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
-    );
+    const details = Object.entries(rest).map(([key, value]) => `${wordsOf(key)} ${planValue(key, value)}`);
     return `  ${typeof what === 'string' ? what : 'step'}${details.length === 0 ? '' : `: ${details.join(', ')}`}`;
   });
   return [...lines, ...notes.map((note) => `  note: ${note}`)].map((line) => `${line}\n`).join('');
+}
+
+const PLAN_WORDS: Readonly<Record<string, string>> = {
+  lastMirroredOffset: 'last mirrored',
+  sourceEndAgeMs: 'source end seen',
+  difference: 'would be lost',
+  openTransactions: 'cut transactions',
+};
+
+/** `sourceEnd` is `source end` for people. */
+function wordsOf(key: string): string {
+  return PLAN_WORDS[key] ?? key.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+function planValue(key: string, value: unknown): string {
+  if (value === null || value === -1) return 'unknown';
+  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(' ');
+  if (key.endsWith('AgeMs')) return `${Math.round(Number(value) / 1000)} s ago`;
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** Errors of topics, one line each; not the one that is told as the whole verb's already. */
