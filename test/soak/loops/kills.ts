@@ -58,7 +58,7 @@ export async function run(args: readonly string[]): Promise<number> {
   const plan = planKills(seed, kills).slice(from - 1);
   console.log(`kills: ${plan.length} kills, seed ${seed}, ${options.source} to ${options.destination}`);
   console.log(
-    `about ${Math.ceil((plan.length * 9 + 90) / 60)} minutes; the same again: --seed ${seed} --kills ${kills}`,
+    `about ${Math.ceil((plan.length * 6 + 60) / 60)} minutes; the same again: --seed ${seed} --kills ${kills}`,
   );
   const begun = performance.now();
   const counts = new KillCounts();
