@@ -315,7 +315,9 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     const written = await firstOffsetOf(key, name);
     expect(written).toBeGreaterThan(0);
     for (let n = 1; n < 12; n += 1) await put(n);
-    await until('older values are compacted away', async () => (await firstOffsetOf(key, name)) > written);
+    await until('older values are compacted away', async () => (await firstOffsetOf(key, name)) > written, {
+      timeoutMs: 60_000,
+    });
     await first.close(new Map());
     const second = await opened(name, { partitions: 1 });
     expect(second.freshness()).toBe('fresh');
