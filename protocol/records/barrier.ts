@@ -142,16 +142,19 @@ export function buildControlBatch(input: ControlBatchInput): Buffer {
   return buildBatch({ ...header, control: true, records: [{ key, value, timestamp }] });
 }
 
-/** A transaction marker as the log holds it after WriteTxnMarkers. */
-export function buildMarkerBatch(input: {
-  readonly type: 'ABORT' | 'COMMIT';
-  readonly coordinatorEpoch: number;
+/** Whose control batch it is, when, and where it lies. */
+interface ControlBatchPlace {
   readonly producerId: bigint;
   readonly producerEpoch: number;
   readonly timestamp: bigint;
   readonly baseOffset?: number;
   readonly partitionLeaderEpoch?: number;
-}): Buffer {
+}
+
+/** A transaction marker as the log holds it after WriteTxnMarkers. */
+export function buildMarkerBatch(
+  input: ControlBatchPlace & { readonly type: 'ABORT' | 'COMMIT'; readonly coordinatorEpoch: number },
+): Buffer {
   const { type, coordinatorEpoch, ...header } = input;
   return buildControlBatch({
     ...header,
@@ -162,15 +165,12 @@ export function buildMarkerBatch(input: {
 }
 
 /** A MIRROR_PID_RESET batch: control, not transactional, one offset. */
-export function buildMirrorPidResetBatch(input: {
-  readonly sourceClusterId: string | undefined;
-  readonly generation: number | undefined;
-  readonly producerId: bigint;
-  readonly producerEpoch: number;
-  readonly timestamp: bigint;
-  readonly baseOffset?: number;
-  readonly partitionLeaderEpoch?: number;
-}): Buffer {
+export function buildMirrorPidResetBatch(
+  input: ControlBatchPlace & {
+    readonly sourceClusterId: string | undefined;
+    readonly generation: number | undefined;
+  },
+): Buffer {
   const { sourceClusterId, generation, ...header } = input;
   return buildControlBatch({
     ...header,
