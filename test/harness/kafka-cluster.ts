@@ -104,8 +104,6 @@ function baseProperties(brokers: number): Record<string, string> {
     'num.io.threads': '4',
     'num.network.threads': '2',
     'log.retention.check.interval.ms': '300000',
-    // The cleaner looks again after so long without work; Kafka's 15 s are longer than a test waits.
-    'log.cleaner.backoff.ms': '500',
   };
 }
 
