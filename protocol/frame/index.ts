@@ -1,3 +1,2 @@
 export * from './headers.ts';
 export * from './messages.ts';
-export * from './splitter.ts';

@@ -73,6 +73,51 @@ describe('frames out of a stream', () => {
     }
   });
 
+  test.each([true, false])(
+    'two glued frames split at every pair of positions, into our buffers: %s',
+    (into) => {
+      const two = [Buffer.from('first frame'), Buffer.from('and the second')];
+      const glued = framed(...two);
+      for (let one = 0; one <= glued.length; one += 1) {
+        for (let other = one; other <= glued.length; other += 1) {
+          const { it, seen } = assembler(100, into);
+          for (const piece of [glued.subarray(0, one), glued.subarray(one, other), glued.subarray(other)]) {
+            if (into) readInto(it, piece);
+            else it.push(Buffer.from(piece));
+          }
+          expect(seen.frames).toEqual(two);
+          expect(it.bytesBuffered).toBe(0);
+        }
+      }
+    },
+  );
+
+  test.each([true, false])('byte by byte gives the same frames, into our buffers: %s', (into) => {
+    const { it, seen } = assembler(1 << 20, into);
+    for (const byte of stream) {
+      if (into) readInto(it, Buffer.from([byte]));
+      else it.push(Buffer.from([byte]));
+    }
+    expect(seen.frames).toEqual(bodies);
+    expect(it.bytesBuffered).toBe(0);
+    expect(it.atFrameEdge).toBe(true);
+  });
+
+  test('a frame that lies within one chunk is a view of it', () => {
+    const { it, seen } = assembler(100, false);
+    const chunk = framed(Buffer.from('first frame'), Buffer.from('second'));
+    it.push(chunk);
+    chunk[4] = 0x46;
+    expect(seen.frames.map(String)).toEqual(['First frame', 'second']);
+  });
+
+  test('a frame of exactly the cap passes', () => {
+    const { it, seen } = assembler(100);
+    readInto(it, framed(Buffer.alloc(100, 1)));
+    expect(seen.frames).toEqual([Buffer.alloc(100, 1)]);
+    expect(seen.faults).toEqual([]);
+  });
+
   test('any cutting into pieces gives the same frames', () => {
     fc.assert(
       fc.property(
@@ -159,15 +204,27 @@ describe('sizes that are none', () => {
     ['tls-bytes', 352518912, /TLS record \(alert\)/],
     ['http-bytes', Buffer.from('GET ').readInt32BE(), /HTTP \("GET"\)/],
     ['http-bytes', Buffer.from('HTTP').readInt32BE(), /HTTP/],
-  ])('%s for %d: nothing is allocated, nothing more is read', (kind, size, text) => {
-    const { it, seen } = assembler();
+  ])('%s for %d: nothing is allocated, nothing more is read, whole or byte by byte', (kind, size, text) => {
     const head = Buffer.alloc(4);
     head.writeInt32BE(size);
-    readInto(it, Buffer.concat([head, framed(Buffer.from('late'))]));
-    expect(seen.faults.map((fault) => fault.kind)).toEqual([kind]);
-    expect(seen.faults[0]?.detail).toMatch(text);
-    expect(seen.sizes).toEqual([]);
-    expect(seen.frames).toEqual([]);
+    const bytes = Buffer.concat([head, framed(Buffer.from('late'))]);
+    const bytewise = [...bytes].map((byte) => Buffer.from([byte]));
+    for (const into of [true, false]) {
+      for (const pieces of [[bytes], bytewise]) {
+        const { it, seen } = assembler(1 << 20, into);
+        const before = process.memoryUsage().arrayBuffers;
+        for (const piece of pieces) {
+          if (into) readInto(it, piece);
+          else it.push(piece);
+        }
+        expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(1 << 20);
+        expect(seen.faults.map((fault) => fault.kind)).toEqual([kind]);
+        expect(seen.faults[0]?.detail).toMatch(text);
+        expect(seen.sizes).toEqual([]);
+        expect(seen.frames).toEqual([]);
+        expect(it.bytesBuffered).toBe(0);
+      }
+    }
   });
 
   test('TLS is recognised even under a cap that would let the number pass', () => {
