@@ -61,7 +61,13 @@ export class YamlMirrors {
     return this.#entries.flatMap((entry) => {
       const messages = driftOf(entry, this.#view);
       // while it is ours they are started when they can be, and the trouble says why not yet
-      const waiting = this.#ours.has(entry.name) ? [] : this.#notMirrored(entry);
+      const absent = this.#ours.has(entry.name) ? [] : this.#notMirrored(entry);
+      const holder = (name: string) => this.#view.topics.get(name)?.mirror ?? null;
+      for (const name of absent) {
+        if (holder(name) !== null)
+          messages.push(`not mirrored here: ${name} belongs to mirror ${holder(name)}`);
+      }
+      const waiting = absent.filter((name) => holder(name) === null);
       if (waiting.length > 0) messages.push(`not mirrored, and started by nobody: ${waiting.join(', ')}`);
       return messages.map((message) => ({ mirror: entry.name, message }));
     });
@@ -81,6 +87,7 @@ export class YamlMirrors {
           exclude: entry.topics.exclude,
           copier: entry.copier,
           start: true,
+          isEntryOfFile: true,
           ...(entry.replicationFactor === null ? {} : { replicationFactor: entry.replicationFactor }),
         },
       },
@@ -94,6 +101,9 @@ export class YamlMirrors {
     this.#ours.add(entry.name);
     this.#noteMissing(entry.name, outcome.topics);
     lifecycle.publish({ level: 'info', message: `mirror ${entry.name} was created from ${entry.source}` });
+    for (const note of outcome.plan.notes) {
+      lifecycle.publish({ level: 'warn', message: `mirror ${entry.name}: ${note}` });
+    }
   }
 
   /** Literal names that could not be started when the mirror was created: not at the source, taken by another mirror … */

@@ -1,9 +1,10 @@
 import { ErrorCode } from '../../../protocol/errors.ts';
-import { parseTopicChoice } from '../topic-choice.ts';
+import { isInternalTopic, parseTopicChoice } from '../topic-choice.ts';
 import type { Draft } from '../ledger.ts';
 import type { ClusterAdmin, SourceSession } from '../ports.ts';
 import type { Copier, MirrorRecord } from '../state/types.ts';
-import { planTopics } from './start.ts';
+import { takenNames } from './held-topics.ts';
+import { planTopics } from './topics-to-mirror.ts';
 import { type Plan, Refused, type VerbRequest, type VerbWorld, refusedPlan } from './types.ts';
 
 /**
@@ -21,8 +22,8 @@ export async function planCreate(world: VerbWorld, request: VerbRequest): Promis
       include: [...(request.options.include ?? [])],
       exclude: [...(request.options.exclude ?? [])],
     };
-    parseTopicChoice(topics.include);
     parseTopicChoice(topics.exclude);
+    checkNames(world, request, topics);
     const replicationFactor = checkReplicationFactor(request.options.replicationFactor);
 
     session = await world.openSource(request.mirror, source);
@@ -90,6 +91,21 @@ function checkFree(world: VerbWorld, name: string): void {
 
 function alreadyExists(name: string): Refused {
   return new Refused(ErrorCode.CLUSTER_MIRROR_ALREADY_EXISTS, `a mirror named ${name} exists already`);
+}
+
+/** What a mirror names must be its own: else its start could only be refused. */
+function checkNames(world: VerbWorld, request: VerbRequest, topics: MirrorRecord['topics']): void {
+  const internal = parseTopicChoice(topics.include).literals.find(isInternalTopic);
+  if (internal !== undefined) {
+    throw new Refused(
+      ErrorCode.INVALID_TOPIC_EXCEPTION,
+      `${internal} is an internal topic (__…): those are never mirrored`,
+    );
+  }
+  if (request.options.isEntryOfFile === true) return;
+  const taken = takenNames(world.view, request.mirror, topics);
+  const [first] = taken;
+  if (first !== undefined) throw new Refused(first.code, taken.map(({ message }) => message).join('; '));
 }
 
 function checkSource(world: VerbWorld, source: string | undefined): string {

@@ -41,6 +41,8 @@ export interface VerbOptions {
   readonly replicationFactor?: number;
   /** create: start what `include` names, in the same transaction. */
   readonly start?: boolean;
+  /** create, of an entry of the YAML: a name that another mirror holds is that topic's error, and the others begin. */
+  readonly isEntryOfFile?: boolean;
   /** create: id of the source as the caller knows it; refused when it is another. */
   readonly sourceClusterId?: string;
   /** start: what the caller wrote, when `topics` holds what it resolved to. */

@@ -29,10 +29,7 @@ export class ControlUnderTest {
       stateTopic: '__mirror_state',
       store: this.store,
       surroundings: this.world,
-      clusters: new Map([
-        ['east', 'east:9092'],
-        ['west', 'west:9092'],
-      ]),
+      clusters: new Map(['east', 'west', ...this.world.others.keys()].map((name) => [name, `${name}:9092`])),
       entries,
     });
     this.#control.start();
@@ -65,7 +62,7 @@ export class ControlUnderTest {
     await vi.waitFor(() => {
       const { state: now, errorMessage } = this.record(partition);
       if (now !== state) throw new Error(`orders-${partition} is ${now}: ${errorMessage}`);
-    }, 5000);
+    });
   }
 
   /** Resolves when so much of the fakes' time has gone by. */
@@ -73,7 +70,7 @@ export class ControlUnderTest {
     const from = this.world.now();
     await vi.waitFor(() => {
       if (this.world.now() - from < ms) throw new Error('not yet');
-    }, 5000);
+    });
   }
 
   async ask(verb: string, request: object = {}): Promise<JsonAnswer> {

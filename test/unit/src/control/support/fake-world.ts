@@ -203,6 +203,8 @@ export class FakeWorld implements Surroundings {
   readonly logs = new Map<string, FakeLog>();
   readonly links: FakeLink[] = [];
   mirroredAtSource: readonly MirroredTopic[] = [];
+  /** Other configured clusters, with what their state topics say; an error is why that can't be read. */
+  readonly others = new Map<string, { cluster: FakeCluster; mirrored: readonly MirroredTopic[] | Error }>();
   /** Why the source's own mirrors can't be read. */
   lineageFault: Error | null = null;
   verdict: TailVerdict = { kind: 'equal' };
@@ -227,6 +229,8 @@ export class FakeWorld implements Surroundings {
 
   async openSource(_mirror: string, source: string): Promise<SourceSession> {
     this.opened += 1;
+    const other = this.others.get(source);
+    if (other !== undefined) return this.#otherSession(other.cluster, other.mirrored);
     if (source !== 'east') throw new AdminError(`cluster ${source} is not in the configuration`, 40, false);
     await this.source.clusterId();
     return {
@@ -240,6 +244,27 @@ export class FakeWorld implements Surroundings {
       mirroredTopics: async () => {
         if (this.lineageFault !== null) throw this.lineageFault;
         return this.mirroredAtSource;
+      },
+      close: async () => {
+        this.closedSessions += 1;
+      },
+    };
+  }
+
+  async #otherSession(
+    admin: FakeCluster,
+    mirrored: readonly MirroredTopic[] | Error,
+  ): Promise<SourceSession> {
+    await admin.clusterId();
+    return {
+      admin,
+      openLink: () => {
+        throw new Error('only its mirrors are asked for');
+      },
+      compareTail: async () => this.verdict,
+      mirroredTopics: async () => {
+        if (mirrored instanceof Error) throw mirrored;
+        return mirrored;
       },
       close: async () => {
         this.closedSessions += 1;
