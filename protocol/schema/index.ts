@@ -14,6 +14,7 @@ import { offsetForLeaderEpochApi } from './23-offset-for-leader-epoch.ts';
 import { addPartitionsToTxnApi } from './24-add-partitions-to-txn.ts';
 import { endTxnApi } from './26-end-txn.ts';
 import { writeTxnMarkersApi } from './27-write-txn-markers.ts';
+import { describeAclsApi } from './29-describe-acls.ts';
 import { describeConfigsApi } from './32-describe-configs.ts';
 import { alterConfigsApi } from './33-alter-configs.ts';
 import { createPartitionsApi } from './37-create-partitions.ts';
@@ -42,6 +43,7 @@ export * from './23-offset-for-leader-epoch.ts';
 export * from './24-add-partitions-to-txn.ts';
 export * from './26-end-txn.ts';
 export * from './27-write-txn-markers.ts';
+export * from './29-describe-acls.ts';
 export * from './32-describe-configs.ts';
 export * from './33-alter-configs.ts';
 export * from './37-create-partitions.ts';
@@ -81,6 +83,7 @@ export const apis: readonly AnyApi[] = [
   addPartitionsToTxnApi,
   endTxnApi,
   writeTxnMarkersApi,
+  describeAclsApi,
   describeConfigsApi,
   alterConfigsApi,
   createPartitionsApi,

@@ -153,6 +153,20 @@ export const requests: Readonly<Record<string, RequestMapping>> = {
     tame: asIs,
     args: (m) => [m['transactionalId'], m['producerId'], m['producerEpoch'], m['committed']],
   },
+  DescribeAcls: {
+    tame: asIs,
+    args: (m) => [
+      {
+        resourceType: m['resourceTypeFilter'],
+        resourceName: m['resourceNameFilter'],
+        resourcePatternType: m['patternTypeFilter'],
+        principal: m['principalFilter'],
+        host: m['hostFilter'],
+        operation: m['operation'],
+        permissionType: m['permissionType'],
+      },
+    ],
+  },
   DescribeCluster: { tame: asIs, args: (m) => [m['includeClusterAuthorizedOperations'], m['endpointType']] },
   CreateTopics: { tame: asIs, args: (m) => [m['topics'], m['timeoutMs'], m['validateOnly']] },
   DeleteTopics: {
