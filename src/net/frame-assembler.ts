@@ -135,8 +135,10 @@ export class FrameAssembler {
     this.#consume(left, left.length, false);
   }
 
+  /** Nothing is delivered any more; what comes is dropped. */
   stop(): void {
     this.#stopped = true;
+    this.#paused = false;
     this.#frame = null;
     this.#left = null;
     this.#have = 0;

@@ -211,7 +211,7 @@ export class FramedSocket {
 
   /** Nothing is delivered until `resumeReading`; the peer feels it once the system's buffers are full. */
   pauseReading(): void {
-    if (this.#assembler.paused) return;
+    if (this.#assembler.paused || this.#state === 'closing') return;
     this.#assembler.pause();
     this.#socket.pause();
   }
@@ -239,7 +239,11 @@ export class FramedSocket {
     this.#socket.destroy();
   }
 
-  /** Ends in order: no more frames are delivered, what was written is still sent (for at most `graceMs`). */
+  /**
+   * Ends in order: no more frames are delivered, what was written is still sent, and what comes is read and dropped until
+   * the peer ends too, all for at most `graceMs`. A socket closed with bytes unread is reset by the system, which then
+   * drops whatever the peer has not taken yet.
+   */
   endAfterWrites(cause: CloseCause, detail = '', graceMs = 5_000): void {
     if (this.#state === 'closed' || this.#state === 'closing') return;
     this.#note(cause, detail);
@@ -247,7 +251,7 @@ export class FramedSocket {
     this.#assembler.stop();
     this.#clearTimer();
     this.#socket.resume();
-    this.#socket.end(() => this.#socket.destroy());
+    this.#socket.end();
     this.#timer = setTimeout(() => this.#socket.destroy(), graceMs);
     this.#timer.unref();
   }

@@ -51,6 +51,30 @@ describe('P8 Produce with acks=0', () => {
     await expect.poll(() => test.gateway.snapshot().closes).toEqual({ 'request-refused': 1 });
   });
 
+  // closing a socket with bytes unread resets it, and the reset drops the answers that the client has not read yet
+  it('to a read-only partition, with much pipelined behind it: a client that reads late gets all earlier answers', async () => {
+    const names = Array.from({ length: 400 }, (_, index) => `a-topic-with-a-rather-long-name-${index}`);
+    test = await startUnderTest({ topics: ['copy', ...names], view: new StubView().mirrored('copy') });
+    const client = await test.connect(1);
+    client.socket.pause();
+    const question = () => client.post(API.metadata, 9, true, metadataBody(9, null));
+    const before = Array.from({ length: 20 }, question);
+    const partitions = [{ index: 0, records: plainBatch(1) }];
+    client.post(API.produce, 9, true, produceBody(9, [{ topic: 'copy', partitions }], { acks: 0 }));
+    for (let behind = 0; behind < 20_000; behind += 1) question();
+    await expect
+      .poll(() => {
+        const { holds, closes, bytesHeld } = test.gateway.snapshot();
+        const asked = test.fake.requests.filter(({ clientId }) => clientId === 'test').length;
+        const refused = 'client:closing' in holds || 'request-refused' in closes;
+        return refused && bytesHeld === 0 ? asked : 0;
+      })
+      .toBe(before.length);
+    client.socket.resume();
+    await client.closed;
+    expect(client.answers.map(({ correlationId }) => correlationId)).toEqual(before);
+  });
+
   it('to a read-only and an ordinary partition: the ordinary one is written, as a broker does', async () => {
     test = await startUnderTest({ topics: ['copy', 'orders'], view: new StubView().mirrored('copy') });
     const client = await test.connect(1);
