@@ -42,14 +42,10 @@ async function mirrorAndVanish(link: LinkUnderTest): Promise<number> {
 async function recovered(link: LinkUnderTest, resume: Parameters<LinkUnderTest['resume']>[0]) {
   const second = link.another();
   second.add(ref, link.resume(resume));
-  await until(
-    'it is mirrored on',
-    () => {
-      if (link.failures.length > 0) throw new Error(link.failures[0]?.failure.message);
-      return second.progress(ref)?.destinationEnd === link.from().lastStableOffset;
-    },
-    { timeoutMs: 10_000 },
-  );
+  await until('it is mirrored on', () => {
+    if (link.failures.length > 0) throw new Error(link.failures[0]?.failure.message);
+    return second.progress(ref)?.destinationEnd === link.from().lastStableOffset;
+  });
   const progress = second.progress(ref);
   await second.close();
   return progress;

@@ -149,7 +149,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     first.onFenced((error) => told.push(error));
 
     const second = await opened(name);
-    await until('the first is told', () => told.length > 0, { timeoutMs: 5_000 });
+    await until('the first is told', () => told.length > 0);
     expect(told[0]).toBeInstanceOf(StateFenced);
     expect(first.fenced).toBe(true);
     expect(first.mayAppend()).toBe(false);
@@ -235,11 +235,11 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     })();
     await until('some are written', () => written > 5);
     await kafka.kill(1);
-    await until('the lease ends: nothing may be appended', () => !store.mayAppend(), { timeoutMs: 10_000 });
+    await until('the lease ends: nothing may be appended', () => !store.mayAppend());
     expect(store.freshness()).toBe('stale');
     await kafka.start(1);
     const before = written;
-    await until('writes go on', () => written > before + 5, { timeoutMs: 20_000 });
+    await until('writes go on', () => written > before + 5);
     stop = true;
     await loop;
     expect(store.view.partitions.get('orders/7')?.persistedEnd).toBe(written - 1);
@@ -323,9 +323,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     const written = await firstOffsetOf(key, name);
     expect(written).toBeGreaterThan(0);
     for (let n = 1; n < 12; n += 1) await put(n);
-    await until('older values are compacted away', async () => (await firstOffsetOf(key, name)) > written, {
-      timeoutMs: 30_000,
-    });
+    await until('older values are compacted away', async () => (await firstOffsetOf(key, name)) > written);
     await first.close(new Map());
     const second = await opened(name, { partitions: 1 });
     expect(second.freshness()).toBe('fresh');

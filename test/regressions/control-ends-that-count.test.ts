@@ -22,13 +22,11 @@ test('a released end still counts when its partition could not be handed out at 
     if (request === 'readEnd' && (asked += 1) < 3) throw new Error('no leader just now');
   };
   under.start();
-  await vi.waitFor(
-    () =>
-      expect(under.control.mirrorRole.grant('east-to-west', 'orders', 0)).toEqual({
-        kind: 'owned',
-        expectedOffset: 5,
-      }),
-    5000,
+  await vi.waitFor(() =>
+    expect(under.control.mirrorRole.grant('east-to-west', 'orders', 0)).toEqual({
+      kind: 'owned',
+      expectedOffset: 5,
+    }),
   );
   expect(asked).toBe(3);
 });
@@ -38,7 +36,7 @@ test('a partition that FAILED under an external copier is granted to nobody', as
   await under.store.write([{ put: { ...mirrorRecord, copier: 'external' } }]);
   under.start();
   const grant = () => under.control.mirrorRole.grant('east-to-west', 'orders', 0).kind;
-  await vi.waitFor(() => expect(grant()).toBe('owned'), 5000);
+  await vi.waitFor(() => expect(grant()).toBe('owned'));
   under.world.source.topics.clear();
   await under.untilState('FAILED');
   await vi.waitFor(() => expect(grant()).toBe('not-leader'));
@@ -54,7 +52,7 @@ test('retries that another process used up are made again after a restart', asyn
     }),
   ]);
   under.start();
-  await vi.waitFor(() => expect(under.world.links[0]?.resumes.has('orders/0')).toBe(true), 5000);
+  await vi.waitFor(() => expect(under.world.links[0]?.resumes.has('orders/0')).toBe(true));
 });
 
 test('a clock that is set back makes nobody wait for hours', () => {

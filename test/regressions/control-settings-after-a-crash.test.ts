@@ -42,7 +42,7 @@ test('a kill between the two transactions of STOPPED loses no settings', async (
   await vi.waitFor(() => {
     expect(under.world.destination.topics.get('orders')?.configs.get('retention.ms')).toBe('7');
     expect(under.store.view.topics.get('orders')?.configsPending).toBe(false);
-  }, 5000);
+  });
 });
 
 test('a topic that was being created when its mirror was stopped gets the settings of the source', async () => {
@@ -67,7 +67,7 @@ test('a topic that was being created when its mirror was stopped gets the settin
     expect(Object.fromEntries(destination.topics.get(topicRecord.topic)?.configs ?? [])).toEqual({
       'retention.ms': '7',
     });
-  }, 5000);
+  });
 });
 
 test('a topic that a broker does not know for a moment gets its settings all the same', async () => {
@@ -79,7 +79,7 @@ test('a topic that a broker does not know for a moment gets its settings all the
   const { destination } = under.world;
   vi.spyOn(destination, 'describeTopic').mockResolvedValueOnce(null).mockResolvedValueOnce(null);
   under.start();
-  await vi.waitFor(() => expect(under.store.view.topics.get('orders')?.configsPending).toBe(false), 5000);
+  await vi.waitFor(() => expect(under.store.view.topics.get('orders')?.configsPending).toBe(false));
   expect(destination.topics.get('orders')?.configs.get('retention.ms')).toBe('7');
 });
 
@@ -87,5 +87,5 @@ test('a topic that is gone for good has nothing to be given back', async () => {
   await under.recorded([partitionRecord('STOPPED')], { desired: 'STOPPED', configsPending: true });
   under.world.destination.topics.clear();
   under.start();
-  await vi.waitFor(() => expect(under.store.view.topics.get('orders')?.configsPending).toBe(false), 5000);
+  await vi.waitFor(() => expect(under.store.view.topics.get('orders')?.configsPending).toBe(false));
 });

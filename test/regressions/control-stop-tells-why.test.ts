@@ -56,7 +56,7 @@ test('nor is one that is to be mirrored', async () => {
   await under.recorded([partitionRecord('MIRRORING')]);
   vi.spyOn(under.world.destination, 'describeTopic').mockResolvedValueOnce(null);
   under.start();
-  await vi.waitFor(() => expect(under.world.links[0]?.resumes.has('orders/0')).toBe(true), 5000);
+  await vi.waitFor(() => expect(under.world.links[0]?.resumes.has('orders/0')).toBe(true));
 });
 
 test('a source that never answers is waited for only so long', async () => {
@@ -92,7 +92,7 @@ test('a link that fails while its partition waits to be stopped does not undo th
   under.world.log('orders', 0).data(6, -7n);
   under.start();
   const ref = { topic: 'orders', partition: 0 };
-  await vi.waitFor(() => expect(under.world.links[0]?.resumes.has('orders/0')).toBe(true), 5000);
+  await vi.waitFor(() => expect(under.world.links[0]?.resumes.has('orders/0')).toBe(true));
   const { link } = under.world;
   await link.mirrored(ref, 4);
   const turn = Promise.withResolvers<void>();

@@ -154,7 +154,7 @@ test('an end that fell back is shown as it is, in describe and in the plan of a 
     partitionRecord('MIRRORING', { persistedEnd: 100, epochs: [{ epoch: 0, offset: 0 }] }),
   ]);
   under.start();
-  await vi.waitFor(() => expect(under.world.link.resumes.has('orders/0')).toBe(true), 5000);
+  await vi.waitFor(() => expect(under.world.link.resumes.has('orders/0')).toBe(true));
   await under.world.link.mirrored({ topic: 'orders', partition: 0 }, 40, { sourceHighWatermark: 100 });
   expect(under.control.rows(null)).toMatchObject([{ destinationOffset: 40, lag: 60 }]);
   const { plan } = await under.ask('failover', { mirror: 'east-to-west', all: true, dryRun: true });

@@ -17,9 +17,7 @@ test('a source batch that never comes whole: the error names the offset, and ask
   one.from().batches[1]?.bytes.writeInt32BE(0x7fff_fff0, 8);
   one.add();
   await until('what stands before it is mirrored', () => one.progress().destinationEnd === 2);
-  await until('the error names it', () => /offset 2.*whole/.test(one.progress().error ?? ''), {
-    timeoutMs: 3_000,
-  });
+  await until('the error names it', () => /offset 2.*whole/.test(one.progress().error ?? ''));
   const before = one.source.requestsOf(1).length;
   await new Promise((resolve) => setTimeout(resolve, 300));
   expect(one.source.requestsOf(1).length - before).toBeLessThan(30);

@@ -25,10 +25,7 @@ async function feed(link: LinkUnderTest, rounds: number): Promise<void> {
     link.from(0).append(plainBatch(1));
     for (let k = 0; k < 6; k += 1) link.from(1).append(plainBatch(400));
     const end = link.from(1).end;
-    await until('the stream is mirrored', () => link.progress(1).destinationEnd === end, {
-      timeoutMs: 8_000,
-      everyMs: 2,
-    });
+    await until('the stream is mirrored', () => link.progress(1).destinationEnd === end, { everyMs: 2 });
   }
 }
 

@@ -44,7 +44,7 @@ test('the end of an older epoch is not taken for the end of the log', async () =
   await one.mirrored();
   older.on = true;
   one.from().append(makeMarker({ producerId: 1n, producerEpoch: 0, commit: true, coordinatorEpoch: 0 }));
-  await until('it says so', () => /epoch 0/.test(one.progress().error ?? ''), { timeoutMs: 5_000 });
+  await until('it says so', () => /epoch 0/.test(one.progress().error ?? ''));
   expect(one.failures).toEqual([]);
   older.on = false;
   await one.mirrored();

@@ -42,12 +42,8 @@ test.each(['source', 'destination'] as const)(
     );
     link.from().append(plainBatch(2));
     link.add();
-    await until(
-      'the right is named',
-      () => /TOPIC_AUTHORIZATION_FAILED.*describe/i.test(link.progress().error ?? ''),
-      {
-        timeoutMs: 4_000,
-      },
+    await until('the right is named', () =>
+      /TOPIC_AUTHORIZATION_FAILED.*describe/i.test(link.progress().error ?? ''),
     );
     refused.cancel();
     await link.mirrored();

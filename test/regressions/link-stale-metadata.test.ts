@@ -57,7 +57,7 @@ test.each(['source', 'destination'] as const)(
     stale.freeze(cluster.state);
     cluster.setLeader('t', 0, 3);
     for (let i = 0; i < 3; i += 1) one.from().append(plainBatch(2));
-    await until('it goes on at the new leader', () => one.to().end === 8, { timeoutMs: 5_000 });
+    await until('it goes on at the new leader', () => one.to().end === 8);
     await one.mirrored();
     one.expectEqual();
     expect(one.failures).toEqual([]);
@@ -99,7 +99,7 @@ test.each([
     const topicId = one[side].state.topics.get('t')?.topicId ?? '';
     one.from().append(plainBatch(2));
     one.add(0, side === 'source' ? { sourceTopicId: topicId } : { destinationTopicId: topicId });
-    await until('it is mirrored', () => one.failures.length > 0 || one.to().end === 2, { timeoutMs: 15_000 });
+    await until('it is mirrored', () => one.failures.length > 0 || one.to().end === 2);
     expect(one.failures).toEqual([]);
   },
 );

@@ -55,7 +55,7 @@ test('what an owner that was not released may have had on its way is told of as 
   one.from().append(plainBatch(3));
   one.to().append(plainBatch(3));
   one.add(0, { released: false, persistedEnd: 0, epochs: [{ epoch: 0, offset: 0 }] });
-  await until('it is recovered', () => one.progress().destinationEnd === 3, { timeoutMs: 10_000 });
+  await until('it is recovered', () => one.progress().destinationEnd === 3);
   expect(unclear).toMatchObject([{ ...ref, expectedOffset: 0, reason: expect.stringMatching(/released/) }]);
   expect(settled).toMatchObject([{ ...ref, expectedOffset: 0, end: 3, by: 'probe' }]);
 });

@@ -16,22 +16,18 @@ const shown = async () => (await under.ask('describe', { mirror: 'east-to-west' 
 
 test('partitions added while the mirror runs are an error of the topic, and the others go on', async () => {
   under.start();
-  await vi.waitFor(() => expect(under.world.links).toHaveLength(1), 5000);
+  await vi.waitFor(() => expect(under.world.links).toHaveLength(1));
   await under.world.link.mirrored({ topic: 'orders', partition: 0 }, 5);
   under.world.source.topics.get('orders')!.partitions = 6;
-  await vi.waitFor(
-    async () => expect((await shown())?.error).toMatch(/6 partitions at east and 1 here/),
-    5000,
-  );
+  await vi.waitFor(async () => expect((await shown())?.error).toMatch(/6 partitions at east and 1 here/));
   expect(under.record().state).toBe('MIRRORING');
 });
 
 test('partitions added while Isthmus was away are told at its start', async () => {
   under.world.source.topics.get('orders')!.partitions = 2;
   under.start();
-  await vi.waitFor(
-    async () => expect((await shown())?.errorMessage).toMatch(/2 partitions at east and 1 here/),
-    5000,
+  await vi.waitFor(async () =>
+    expect((await shown())?.errorMessage).toMatch(/2 partitions at east and 1 here/),
   );
 });
 

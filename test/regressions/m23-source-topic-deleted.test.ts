@@ -14,9 +14,9 @@ afterEach(() => under.close());
 test('a topic deleted at the source is FAILED for good, its copy is kept, and stop is the way out', async () => {
   await under.recorded([partitionRecord('MIRRORING')]);
   under.start();
-  await vi.waitFor(() => expect(under.world.links).toHaveLength(1), 5000);
+  await vi.waitFor(() => expect(under.world.links).toHaveLength(1));
   await under.world.link.mirrored({ topic: 'orders', partition: 0 }, 5);
-  await vi.waitFor(() => expect(under.record().persistedEnd).toBe(5), 5000);
+  await vi.waitFor(() => expect(under.record().persistedEnd).toBe(5));
   under.world.log('orders', 0).data(5, -7n);
   under.world.source.topics.delete('orders');
 

@@ -16,10 +16,10 @@ describe('stopping a mirror with an external copier whose Produce is on its way'
     await under.recorded([partitionRecord('MIRRORING')]);
     await under.store.write([{ put: { ...mirrorRecord, copier: 'external' } }]);
     under.start();
-    await vi.waitFor(() => expect(copies().grant(mirror, 'orders', 0).kind).toBe('owned'), 5000);
+    await vi.waitFor(() => expect(copies().grant(mirror, 'orders', 0).kind).toBe('owned'));
     copies().begins(mirror, 'orders', 0);
     await under.ask('stop', { mirror, all: true });
-    await vi.waitFor(() => expect(copies().grant(mirror, 'orders', 0).kind).toBe('not-leader'), 5000);
+    await vi.waitFor(() => expect(copies().grant(mirror, 'orders', 0).kind).toBe('not-leader'));
     await under.untilState('STOPPING');
     await under.after(2_000);
     expect(log().settles).toBe(0);

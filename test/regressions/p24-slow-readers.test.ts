@@ -27,9 +27,7 @@ describe('P24 clients that do not read what they asked for', () => {
         reader.post(API.fetch, 12, true, fetchBody(12, [{ topic: 'orders', index: 0, offset: n }], one));
       }
     }
-    await expect
-      .poll(() => test.gateway.snapshot().holds['broker:client-slow'] ?? 0, { timeout: 15_000 })
-      .toBe(READERS);
+    await expect.poll(() => test.gateway.snapshot().holds['broker:client-slow'] ?? 0).toBe(READERS);
 
     const other = await test.connect(1);
     await other.call(
@@ -43,9 +41,7 @@ describe('P24 clients that do not read what they asked for', () => {
     expect(bytesHeld).toBeLessThan(memoryBound(READERS, DEFAULT_LIMITS, 4096, BATCH_BYTES + 4096));
 
     for (const reader of readers) reader.socket.resume();
-    await expect
-      .poll(() => readers.map(({ answers }) => answers.length), { timeout: 15_000 })
-      .toEqual(readers.map(() => FETCHES));
+    await expect.poll(() => readers.map(({ answers }) => answers.length)).toEqual(readers.map(() => FETCHES));
     const last = readers[0]?.answers.at(-1)?.input;
     if (last === undefined) throw new Error('no answer');
     last.flex = true;
@@ -70,7 +66,7 @@ describe('P24 clients that do not read what they asked for', () => {
       );
     }
     held.release();
-    await expect.poll(() => client.answers.length, { timeout: 15_000 }).toBe(count + 1);
+    await expect.poll(() => client.answers.length).toBe(count + 1);
     expect(test.fake.log('orders', 0).end).toBe(count);
   });
 

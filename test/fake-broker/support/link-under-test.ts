@@ -129,7 +129,7 @@ export class LinkUnderTest {
           throw new Error(this.failures.map((one) => one.failure.message).join('\n'));
         return this.progress(partition, topic).destinationEnd === source.lastStableOffset;
       },
-      { timeoutMs: 10_000, everyMs: 5 },
+      { everyMs: 5 },
     ).catch((error: unknown) => {
       const state = JSON.stringify(this.progress(partition, topic), (_, value) =>
         typeof value === 'bigint' ? `${value}` : (value as unknown),
@@ -139,7 +139,7 @@ export class LinkUnderTest {
   }
 
   async failed(): Promise<LinkFailure> {
-    return until('the partition fails', () => this.failures[0]?.failure, { timeoutMs: 10_000, everyMs: 5 });
+    return until('the partition fails', () => this.failures[0]?.failure, { everyMs: 5 });
   }
 
   /** Every offset of the source below its last stable offset stands at the destination, and nothing else does. */

@@ -35,6 +35,8 @@ export interface Shape {
   /** Longest array generated. */
   readonly maxItems: number;
   readonly unknownTags: boolean;
+  /** Highest unknown tag; Java's writer takes 2^31 - 1 for its own end of all tags. */
+  readonly lastTag?: number;
 }
 
 export function messageArbitrary(variant: Variant, shape: Shape = { maxItems: 3, unknownTags: true }) {
@@ -59,7 +61,7 @@ function structArbitrary(
   if (!flexible || !shape.unknownTags) return plain;
   const tags = fc.uniqueArray(
     fc.record(
-      { tag: fc.integer({ min: 100, max: 0x7fffffff }), bytes: bytesArbitrary },
+      { tag: fc.integer({ min: 100, max: shape.lastTag ?? 0x7fffffff }), bytes: bytesArbitrary },
       { noNullPrototype: true },
     ),
     {

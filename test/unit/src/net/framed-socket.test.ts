@@ -129,7 +129,7 @@ describe('a framed connection', () => {
     served.peers[0]?.peer.write(frame('small'));
     served.peers[0]?.peer.write(frame(big));
     served.peers[0]?.peer.write(frame('after'));
-    await vi.waitFor(() => expect(seen.frames).toHaveLength(3), 5_000);
+    await vi.waitFor(() => expect(seen.frames).toHaveLength(3));
     expect(seen.frames[0]?.toString()).toBe('small');
     expect(Buffer.compare(seen.frames[1] as Buffer, big)).toBe(0);
     expect(seen.frames[2]?.toString()).toBe('after');
@@ -163,7 +163,7 @@ describe('a framed connection', () => {
     }
     expect(seen.frames).toHaveLength(0);
     socket.resumeReading();
-    await vi.waitFor(() => expect(seen.frames).toHaveLength(written), 5_000);
+    await vi.waitFor(() => expect(seen.frames).toHaveLength(written));
     expect(served.peers[0]?.seen.drains).toBeGreaterThan(0);
   });
 
