@@ -20,6 +20,8 @@ import { alterConfigsApi } from './33-alter-configs.ts';
 import { createPartitionsApi } from './37-create-partitions.ts';
 import { incrementalAlterConfigsApi } from './44-incremental-alter-configs.ts';
 import { describeClusterApi } from './60-describe-cluster.ts';
+import { describeTransactionsApi } from './65-describe-transactions.ts';
+import { listTransactionsApi } from './66-list-transactions.ts';
 import { createClusterMirrorApi } from './94-create-cluster-mirror.ts';
 import { startMirrorTopicsApi } from './95-start-mirror-topics.ts';
 import { stopMirrorTopicsApi } from './96-stop-mirror-topics.ts';
@@ -49,6 +51,8 @@ export * from './33-alter-configs.ts';
 export * from './37-create-partitions.ts';
 export * from './44-incremental-alter-configs.ts';
 export * from './60-describe-cluster.ts';
+export * from './65-describe-transactions.ts';
+export * from './66-list-transactions.ts';
 export * from './94-create-cluster-mirror.ts';
 export * from './95-start-mirror-topics.ts';
 export * from './96-stop-mirror-topics.ts';
@@ -89,6 +93,8 @@ export const apis: readonly AnyApi[] = [
   createPartitionsApi,
   incrementalAlterConfigsApi,
   describeClusterApi,
+  describeTransactionsApi,
+  listTransactionsApi,
   createClusterMirrorApi,
   startMirrorTopicsApi,
   stopMirrorTopicsApi,

@@ -3,6 +3,7 @@ import { describeConfigsApi } from '../../protocol/schema/32-describe-configs.ts
 import { listOffsetsApi } from '../../protocol/schema/02-list-offsets.ts';
 import type { BrokerConnection } from '../net/connection.ts';
 import { type Cluster, ClusterIdMismatchError } from '../net/cluster.ts';
+import { type LocalTransactions, LocalTransactionsLook } from './local-transactions.ts';
 import {
   AdminError,
   type ClusterAdmin,
@@ -20,9 +21,11 @@ import type { ConfigChange, ConfigEntry } from './topic-settings.ts';
  */
 export class KafkaClusterAdmin implements ClusterAdmin {
   readonly #cluster: Cluster;
+  readonly #transactions: LocalTransactionsLook;
 
   constructor(cluster: Cluster) {
     this.#cluster = cluster;
+    this.#transactions = new LocalTransactionsLook(cluster);
   }
 
   get name(): string {
@@ -86,6 +89,10 @@ export class KafkaClusterAdmin implements ClusterAdmin {
       start: starts.get(partition) ?? 0,
       end: ends.get(partition) ?? 0,
     }));
+  }
+
+  localTransactions(): Promise<LocalTransactions> {
+    return this.#ask('its open transactions', () => this.#transactions.look());
   }
 
   async createTopic(topic: NewTopic): Promise<boolean> {

@@ -1,6 +1,7 @@
-import type { LinkProgress, PartitionRef } from '../link/ports.ts';
+import type { LinkFailure, LinkProgress, PartitionRef } from '../link/ports.ts';
 import { Backoff } from './backoff.ts';
 import type { Ledger } from './ledger.ts';
+import { localTransactionsText } from './local-transactions.ts';
 import { type ExternalCopier, LinkedPartitions } from './linked-partitions.ts';
 import { PartitionWrites } from './partition-writes.ts';
 import type { Surroundings } from './ports.ts';
@@ -46,6 +47,7 @@ const watchMs = 15_000;
 /** A moved leader is found again within this time: not worth a line. */
 const passingMs = 3000;
 const closeStopsMs = 5000;
+const whoWritesMs = 5000;
 
 /**
  * Acts towards the desired state of one mirror's topics: prepares topics, hands partitions to the link, writes down
@@ -88,8 +90,8 @@ export class MirrorRunner {
       source: this.#source,
       writes: this.#writes,
       signal: this.#abort.signal,
-      failed: async (ref, { message, retriable }) => {
-        await this.#failed(ref, message, retriable);
+      failed: async (ref, failure) => {
+        await this.#failed(ref, await this.#withWriter(ref, failure), failure.retriable);
         this.kick();
       },
       left: ({ topic }) => this.#preparer.forget(topic),
@@ -280,6 +282,16 @@ export class MirrorRunner {
       if (error instanceof StateFenced) return;
       this.#notes.tell('fail', error);
     }
+  }
+
+  /** Something that is not ours stands in the log: an open local transaction is named, if that is it. */
+  async #withWriter(ref: PartitionRef, { code, message }: LinkFailure): Promise<string> {
+    if (code !== 'foreign-write' && code !== 'tail-differs') return message;
+    const { destination } = this.#options.surroundings;
+    const asked = destination.localTransactions().catch(() => undefined);
+    const transactions = await within(whoWritesMs, asked, this.#options.surroundings);
+    const open = transactions && localTransactionsText(ref.topic, destination, transactions);
+    return open ? `${message}; ${open}` : message;
   }
 
   /** @param due false: only the partitions that have just come to MIRRORING */

@@ -3,6 +3,7 @@
  * against fakes of these, and only `open-control.ts` knows the real ones.
  */
 import type { LinkHooks, LinkProgress, PartitionRef, ResumePoint } from '../link/ports.ts';
+import type { LocalTransactions } from './local-transactions.ts';
 import type { ConfigChange, ConfigEntry } from './topic-settings.ts';
 
 export interface TopicDescription {
@@ -39,6 +40,8 @@ export interface ClusterAdmin {
   describeTopic(name: string): Promise<TopicDescription | null>;
   topicConfigs(name: string): Promise<ConfigEntry[]>;
   bounds(topic: string, partitions: number): Promise<PartitionBounds[]>;
+  /** Transactions of the cluster's own producers that have not ended, by a look begun now. */
+  localTransactions(): Promise<LocalTransactions>;
   /** Resolves with false when the topic exists already. */
   createTopic(topic: NewTopic): Promise<boolean>;
   alterTopicConfigs(topic: string, changes: readonly ConfigChange[]): Promise<void>;

@@ -1,4 +1,5 @@
 import type { LinkFailure } from '../link/ports.ts';
+import { localTransactionsText } from './local-transactions.ts';
 import { AdminError, type ClusterAdmin, type Surroundings, type TopicDescription } from './ports.ts';
 import { type MirrorRecord, type TopicRecord, type StateView, partitionKey } from './state/types.ts';
 import {
@@ -29,6 +30,8 @@ export interface Prepared {
   readonly sourceSettings: Readonly<Record<string, string | null>>;
   /** Something to show that does not stop the mirror. */
   readonly notice: string | null;
+  /** Why local transactions may be open on it that can't be seen, or null. */
+  readonly unseen: string | null;
 }
 
 export interface PrepareContext {
@@ -49,6 +52,7 @@ export async function prepareTopic(context: PrepareContext, topic: TopicRecord):
   const atSource = await describeSource(context, topic);
   const settings = sourceSettings(await source.topicConfigs(topic.topic));
   const isNew = topic.destinationTopicId === '';
+  const unseen = await refuseLocalTransactions(destination, topic.topic);
   const wanted = mirrorSettings(settings, isAligned(context.view, topic));
   const { found, created } = isNew
     ? await createOrTakeOver(context, topic, wanted)
@@ -61,7 +65,24 @@ export async function prepareTopic(context: PrepareContext, topic: TopicRecord):
     createdByUs: topic.createdByUs || created,
     sourceSettings: recordOf(settings),
     notice: partitionNotice(context.mirror, atSource, topic),
+    unseen,
   };
+}
+
+/**
+ * A local transaction that names the topic: also of one that is created now, for coordinators go by name. Before
+ * anything is changed, and once more when every gateway refuses them.
+ * @returns why there may be more that can't be seen, or null
+ * @throws PrepareFailed local-transaction, naming them
+ */
+export async function refuseLocalTransactions(
+  destination: ClusterAdmin,
+  topic: string,
+): Promise<string | null> {
+  const transactions = await destination.localTransactions();
+  const message = localTransactionsText(topic, destination, transactions);
+  if (message !== null) throw new PrepareFailed('local-transaction', message, true);
+  return transactions.unseen;
 }
 
 /**

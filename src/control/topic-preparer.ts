@@ -2,7 +2,14 @@ import { syncError } from '../observe/channels.ts';
 import { Backoff } from './backoff.ts';
 import type { Ledger } from './ledger.ts';
 import { AdminError, type SourceSession, type Surroundings } from './ports.ts';
-import { PrepareFailed, type Prepared, checkSource, isAligned, prepareTopic } from './prepare-topic.ts';
+import {
+  PrepareFailed,
+  type Prepared,
+  checkSource,
+  isAligned,
+  prepareTopic,
+  refuseLocalTransactions,
+} from './prepare-topic.ts';
 import {
   type MirrorRecord,
   StateFenced,
@@ -38,6 +45,7 @@ export class TopicPreparer {
   readonly #firstSeen = new Map<string, number>();
   readonly #trouble = new Map<string, string>();
   #watching: Promise<void> | null = null;
+  #unseen: string | null = null;
 
   constructor(options: TopicPreparerOptions) {
     this.#options = options;
@@ -111,7 +119,7 @@ export class TopicPreparer {
     const { ledger, surroundings, mirror, store } = this.#options;
     const { destination } = surroundings;
     try {
-      const { notice, ...columns } = await prepareTopic(
+      const { notice, unseen, ...columns } = await prepareTopic(
         { mirror, source: session.admin, destination, view: ledger.view, sleep: (ms) => this.#sleep(ms) },
         topic,
       );
@@ -123,7 +131,8 @@ export class TopicPreparer {
         if (sameColumns(record, columns) && configsPending === record.configsPending) return;
         draft.put({ ...record, ...columns, configsPending, error: '' });
       });
-      await this.#untilGatewaysKnow(topic);
+      if (await this.#untilGatewaysKnow(topic)) await refuseLocalTransactions(destination, topic.topic);
+      this.#tellUnseen(unseen);
       await store.whenMayAppend();
       this.#setTrouble(topic.topic, notice);
       this.#backoff.worked(topic.topic);
@@ -149,18 +158,28 @@ export class TopicPreparer {
     }
   }
 
-  /** A first append may only come when every gateway refuses writers of the topic. */
-  async #untilGatewaysKnow(topic: TopicRecord): Promise<void> {
+  /** Once for each reason, not for each topic: a right that is missing is no fault of theirs. */
+  #tellUnseen(unseen: string | null): void {
+    if (unseen !== null && unseen !== this.#unseen) this.#note('local transactions', unseen);
+    this.#unseen = unseen;
+  }
+
+  /**
+   * A first append may only come when every gateway refuses writers of the topic.
+   * @returns true when it had to be waited for
+   */
+  async #untilGatewaysKnow(topic: TopicRecord): Promise<boolean> {
     const { ledger, surroundings } = this.#options;
     let fresh = false;
     for (let partition = 0; partition < topic.partitions; partition++) {
       const record = ledger.view.partitions.get(partitionKey(topic.topic, partition));
       if (record?.epochs.length === 0) fresh = true;
     }
-    if (!fresh) return;
+    if (!fresh) return false;
     const seen = this.#firstSeen.get(topic.topic) ?? surroundings.now();
     const left = seen + gatewaysKnowAfterMs - surroundings.now();
     if (left > 0) await this.#sleep(left);
+    return left > 0;
   }
 
   async #watch(topics: readonly TopicRecord[], session: SourceSession): Promise<void> {
@@ -190,7 +209,7 @@ export class TopicPreparer {
   }
 }
 
-function sameColumns(record: TopicRecord, columns: Omit<Prepared, 'notice'>): boolean {
+function sameColumns(record: TopicRecord, columns: Omit<Prepared, 'notice' | 'unseen'>): boolean {
   return (
     record.destinationTopicId === columns.destinationTopicId &&
     record.createdByUs === columns.createdByUs &&

@@ -153,6 +153,7 @@ export const requests: Readonly<Record<string, RequestMapping>> = {
     tame: asIs,
     args: (m) => [m['transactionalId'], m['producerId'], m['producerEpoch'], m['committed']],
   },
+  DescribeCluster: { tame: asIs, args: (m) => [m['includeClusterAuthorizedOperations'], m['endpointType']] },
   DescribeAcls: {
     tame: asIs,
     args: (m) => [
@@ -167,7 +168,16 @@ export const requests: Readonly<Record<string, RequestMapping>> = {
       },
     ],
   },
-  DescribeCluster: { tame: asIs, args: (m) => [m['includeClusterAuthorizedOperations'], m['endpointType']] },
+  DescribeTransactions: { tame: asIs, args: (m) => [m['transactionalIds']] },
+  ListTransactions: {
+    tame: asIs,
+    args: (m) => [
+      m['stateFilters'],
+      m['producerIdFilters'],
+      m['durationFilter'],
+      m['transactionalIdPattern'],
+    ],
+  },
   CreateTopics: { tame: asIs, args: (m) => [m['topics'], m['timeoutMs'], m['validateOnly']] },
   DeleteTopics: {
     tame: asIs,

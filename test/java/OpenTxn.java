@@ -16,6 +16,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * Holds one transaction open and ends it on command.
  *
  * --bootstrap S --topic T --partition P (0) --count N (10) --transactional-id ID (open-T)
+ * --unsent B       true: the partition joins the transaction, its records wait here (3.9 clients; false)
  * --timeout-ms N   transaction.timeout.ms (600000; brokers allow 900000 unless told otherwise)
  * --config NAME=VALUE
  *
@@ -40,6 +41,7 @@ public class OpenTxn {
         config.put("bootstrap.servers", args.get("bootstrap"));
         config.put("transactional.id", args.getOrDefault("transactional-id", "open-" + args.get("topic")));
         config.put("transaction.timeout.ms", args.getOrDefault("timeout-ms", "600000"));
+        if (args.containsKey("unsent")) config.put("linger.ms", "3600000");
         producer = new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
         producer.initTransactions();
         producer.beginTransaction();
@@ -75,6 +77,7 @@ public class OpenTxn {
             byte[] value = ("open " + sent++).getBytes(StandardCharsets.UTF_8);
             acks.add(producer.send(new ProducerRecord<>(topic, partition, value, value)));
         }
+        if (args.containsKey("unsent")) return "{\"offsets\":[]}";
         producer.flush();
         StringBuilder text = new StringBuilder("{\"offsets\":[");
         String separator = "";

@@ -1,5 +1,6 @@
 import { ErrorCode } from '../../../protocol/errors.ts';
 import type { Draft } from '../ledger.ts';
+import { type LocalTransactions, localTransactionsText } from '../local-transactions.ts';
 import type { SourceSession, TopicDescription } from '../ports.ts';
 import { align, stateColumns, UNKNOWN } from '../states.ts';
 import { chosenOf, isInternalTopic, parseTopicChoice, resolveTopics } from '../topic-choice.ts';
@@ -55,14 +56,24 @@ export async function planTopics(
     );
   }
   const lineage = await lineageOf(world, mirror, session, resolution.topics);
+  const transactions = await world.destination.localTransactions();
   const candidates: Candidate[] = [];
   for (const name of resolution.topics) {
     const described = atSource.get(name);
     if (described === undefined) continue;
-    const error = await judgeTopic(world, mirror, session, described, lineage.loops, candidates);
+    const error = await judgeTopic(
+      world,
+      mirror,
+      session,
+      described,
+      lineage.loops,
+      transactions,
+      candidates,
+    );
     topics.push(error ?? topicError(name, ErrorCode.NONE, ''));
   }
   const notes = [...lineage.notes];
+  if (transactions.unseen !== null && candidates.length > 0) notes.push(transactions.unseen);
   if (topics.length === 0) notes.push(`no topic of ${mirror.source} matches ${include.join(', ')} yet`);
   return {
     error: null,
@@ -83,6 +94,7 @@ async function judgeTopic(
   session: SourceSession,
   source: TopicDescription,
   loops: ReadonlyMap<string, string>,
+  transactions: LocalTransactions,
   candidates: Candidate[],
 ): Promise<TopicError | null> {
   const { name } = source;
@@ -92,6 +104,9 @@ async function judgeTopic(
   if (loop !== undefined) {
     return topicError(name, ErrorCode.INVALID_REQUEST, `Detected mirror loop: ${name} would go ${loop}`);
   }
+  // also where there is no topic yet: a coordinator's marker goes by the topic's name
+  const open = localTransactionsText(name, world.destination, transactions);
+  if (open !== null) return topicError(name, ErrorCode.INVALID_TXN_STATE, open);
   try {
     const [destination, configs] = await Promise.all([
       world.destination.describeTopic(name),
