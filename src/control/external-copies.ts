@@ -151,6 +151,7 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
       },
       openIds: [],
       unverified: null,
+      lost: null,
     };
   }
 

@@ -1,6 +1,6 @@
 import type { LinkFailure, LinkHooks, LinkProgress, PartitionRef, ResumePoint } from '../link/ports.ts';
 import type { Ledger } from './ledger.ts';
-import { type PartitionWrites, progressColumns, sourceColumns } from './partition-writes.ts';
+import { type PartitionWrites, progressColumns, sourceColumns, withLost } from './partition-writes.ts';
 import type { LinkPort, SourceSession, Surroundings } from './ports.ts';
 import type { SourceKeeper } from './source-keeper.ts';
 import {
@@ -135,8 +135,13 @@ export class LinkedPartitions {
     const { end, progress } = await link.remove(ref, { silenceMs: this.#silenceMs });
     this.#linked.delete(key);
     if (progress === null) return null;
-    await this.#note(ref, (record) => sourceColumns(record, progress));
-    if (end === null) return null;
+    const { lost } = progress;
+    await this.#note(ref, (record) => ({
+      ...sourceColumns(record, progress),
+      ...(lost === null ? {} : { unverified: withLost(record.unverified, lost) }),
+    }));
+    // where the log ends then is not where it ended once: the stop reads and judges it
+    if (end === null || lost !== null) return null;
     const { openIds, unverified } = progress;
     return { end, openIds, unverified };
   }
@@ -179,6 +184,7 @@ export class LinkedPartitions {
     const { source, writes, signal, store, surroundings } = this.#options;
     const hooks: LinkHooks = {
       epochBegins: (ref, start) => writes.epochBegins(ref, start),
+      rewound: (ref, lost, openIds) => writes.rewound(ref, lost, openIds),
       failed: (ref, failure) => {
         // A partition that was taken away meanwhile is stopped by whoever took it.
         if (this.#linked.has(keyOf(ref))) void this.leave(ref).then(() => this.#options.failed(ref, failure));

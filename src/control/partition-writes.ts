@@ -1,4 +1,4 @@
-import type { EpochStart, LinkProgress, PartitionRef } from '../link/ports.ts';
+import type { EpochStart, LinkProgress, OffsetSpan, PartitionRef } from '../link/ports.ts';
 import { partitionStateChanged } from '../observe/channels.ts';
 import type { Draft, Ledger } from './ledger.ts';
 import { type PartitionState, fail, mirror, stateColumns, stateOf } from './states.ts';
@@ -24,6 +24,25 @@ export class PartitionWrites {
       // An older run may have noted an epoch whose batches never came; later starts replace it.
       const kept = record.epochs.filter(({ epoch, offset }) => epoch < start.epoch && offset <= start.offset);
       draft.put({ ...record, epochs: [...kept, { epoch: start.epoch, offset: start.offset }] });
+    });
+  }
+
+  /** The destination lost its tail: before anything is appended there again. */
+  async rewound(ref: PartitionRef, lost: OffsetSpan, openIds: readonly bigint[]): Promise<void> {
+    await this.#ledger.update((draft) => {
+      const record = draft.partition(ref.topic, ref.partition);
+      if (record === undefined) throw new Error(`nothing is recorded of ${ref.topic}-${ref.partition}`);
+      const state = stateOf(record).name;
+      // Of any other the end is the stop's, or another start's.
+      if (state !== 'LOG_ALIGNMENT' && state !== 'MIRRORING') return;
+      const end = Math.min(record.persistedEnd, lost.from);
+      draft.put({
+        ...record,
+        persistedEnd: end,
+        lastMirrored: { offset: end - 1, sourceEpoch: end === 0 ? -1 : epochOf(record.epochs, end - 1) },
+        openIds,
+        unverified: withLost(record.unverified, lost),
+      });
     });
   }
 
@@ -122,7 +141,7 @@ export function progressColumns(record: PartitionRecord, progress: LinkProgress)
     persistedEnd: end,
     lastMirrored: { offset: end - 1, sourceEpoch: end === 0 ? -1 : epochOf(record.epochs, end - 1) },
     openIds: progress.openIds,
-    unverified: withUnverified(record.unverified, progress.unverified),
+    unverified: stillLost(withUnverified(record.unverified, progress.unverified), end),
     settledBy: progress.settledBy === 'none-needed' ? record.settledBy : progress.settledBy,
     ...sourceColumns(record, progress),
   };
@@ -138,6 +157,22 @@ export function withUnverified(
     ...known,
     { from: found.from, to: found.to, why: 'the source no longer held it when it was compared' },
   ];
+}
+
+const lostWhy = 'the destination lost it, and it was not mirrored again';
+
+/** What the destination lost; a stop before it is mirrored again has it in its report. */
+export function withLost(known: readonly OffsetRange[], lost: OffsetSpan): readonly OffsetRange[] {
+  return [...known.filter(({ why }) => why !== lostWhy), { from: lost.from, to: lost.to, why: lostWhy }];
+}
+
+/** A lost range without what stands below `end` again. */
+export function stillLost(known: readonly OffsetRange[], end: number): readonly OffsetRange[] {
+  if (!known.some(({ why, from }) => why === lostWhy && from < end)) return known;
+  return known.flatMap((range) => {
+    if (range.why !== lostWhy) return [range];
+    return range.to <= end ? [] : [{ ...range, from: Math.max(range.from, end) }];
+  });
 }
 
 /** Last seen source end; it is the loss report's measure, so it never falls back to "unknown". */

@@ -3,7 +3,7 @@ import type { Ledger } from './ledger.ts';
 import type { CompareTail, DestinationPartition } from './ports.ts';
 import { type StopStep, type Stopping, stateColumns, stateOf, stepDone, stopped } from './states.ts';
 import type { OffsetRange, PartitionRecord, StopProgress, StopReport } from './state/types.ts';
-import { withUnverified } from './partition-writes.ts';
+import { stillLost, withUnverified } from './partition-writes.ts';
 import { type TailScan, TailScanner, epochOf } from './tail.ts';
 
 /**
@@ -104,7 +104,7 @@ async function knowTheEnd(work: StopWork, log: DestinationPartition): Promise<vo
       persistedEnd: exact.end,
       openIds: exact.openIds,
       lastMirrored: lastMirrored(read(work), exact.end),
-      unverified: withUnverified(read(work).unverified, exact.unverified),
+      unverified: stillLost(withUnverified(read(work).unverified, exact.unverified), exact.end),
       report: null,
     });
     return;
@@ -228,7 +228,7 @@ async function persistLastMirrored(work: StopWork, judged: Judgement): Promise<v
       openIds: judged.openIds,
       report: report(
         record,
-        { ...judged, unverified: joined(record.unverified, judged.unverified) },
+        { ...judged, unverified: joined(stillLost(record.unverified, judged.end), judged.unverified) },
         before,
         0,
       ),

@@ -15,6 +15,7 @@ import type { DataPiece, Piece } from './pieces.ts';
 import type { LinkFailure, LinkHooks } from './ports.ts';
 import type { LinkSettings } from './settings.ts';
 import type { Settler } from './settler.ts';
+import { tellLost } from './unclear.ts';
 
 export interface AppenderOptions {
   readonly mirror: string;
@@ -72,6 +73,8 @@ export class Appender implements Outcomes {
       this.#wait(partition, whyNoLeader(this.#options.destination, partition.ref));
     } else if (leader.leaderEpoch !== partition.verifiedEpoch) {
       void this.verifyEnd(partition);
+    } else if (partition.mustTellLoss) {
+      void this.#tellLoss(partition);
     } else if (partition.mustBegin(piece.epoch)) {
       void this.#beginEpoch(partition, piece);
     } else if (piece.kind === 'data') {
@@ -263,10 +266,25 @@ export class Appender implements Outcomes {
     }
   }
 
+  /** The destination lost what it had acknowledged: told at once, and to state before anything is appended again. */
   #rewind(partition: MirrorPartition, to: number): void {
-    partition.end = to;
-    partition.turn += 1;
-    partition.refetchFrom(to);
+    tellLost(this.#options.mirror, partition.ref, { from: to, to: partition.end });
+    partition.rewindTo(to, partition.end);
+  }
+
+  async #tellLoss(partition: MirrorPartition): Promise<void> {
+    const { lost, openIds } = partition;
+    partition.append = PREPARING;
+    partition.appendError = 'what the destination lost is being written to state';
+    try {
+      if (lost !== null) await this.#options.hooks.rewound?.(partition.ref, lost, openIds);
+      if (partition.closed) return;
+      partition.mustTellLoss = false;
+      this.#idle(partition);
+    } catch (error) {
+      if (!partition.closed)
+        this.#wait(partition, `what the destination lost is not written to state: ${textOf(error)}`);
+    }
   }
 
   #refetch(partition: MirrorPartition, request: AppendRequest, error: string): void {

@@ -1,8 +1,16 @@
-import { producerId } from '../../protocol/records/batch.ts';
-import { range } from './failure.ts';
+import { nameOf, range } from './failure.ts';
+import { OpenTransactions } from './open-transactions.ts';
 import { PieceQueue } from './piece-queue.ts';
 import type { AppendSpan } from './judge.ts';
-import type { EpochStart, LinkFailure, LinkProgress, PartitionRef, ResumePoint, SettledBy } from './ports.ts';
+import type {
+  EpochStart,
+  LinkFailure,
+  LinkProgress,
+  OffsetSpan,
+  PartitionRef,
+  ResumePoint,
+  SettledBy,
+} from './ports.ts';
 import type { Piece } from './pieces.ts';
 
 /**
@@ -90,10 +98,14 @@ export class MirrorPartition {
   appendFaults = 0;
   corruptReplies = 0;
   raisedLimit = false;
-  unverified: { readonly from: number; readonly to: number } | null = null;
+  unverified: OffsetSpan | null = null;
+  /** What the destination lost and doesn't hold again yet. */
+  lost: OffsetSpan | null = null;
+  /** State must learn of `lost` before the next append. */
+  mustTellLoss = false;
   onIdle: (() => void)[] = [];
 
-  readonly openIds = new Set<bigint>();
+  readonly #open: OpenTransactions;
   readonly #epochs: EpochStart[];
   readonly counts = {
     dataBatches: 0,
@@ -108,7 +120,7 @@ export class MirrorPartition {
     this.ref = ref;
     this.resume = resume;
     this.#epochs = [...resume.epochs];
-    for (const id of resume.openIds ?? []) this.openIds.add(id);
+    this.#open = new OpenTransactions(resume.openIds);
   }
 
   get closed(): boolean {
@@ -157,6 +169,20 @@ export class MirrorPartition {
     return this.#epochs.findLast((start) => start.offset < offset)?.epoch ?? -1;
   }
 
+  get openIds(): bigint[] {
+    return this.#open.ids();
+  }
+
+  /** The destination's log ends at `end`, below `known`: all behind it is mirrored again. */
+  rewindTo(end: number, known: number): void {
+    this.lost = { from: end, to: Math.max(known, this.lost?.to ?? known) };
+    this.mustTellLoss = true;
+    this.end = end;
+    this.turn += 1;
+    this.#open.cutAt(end);
+    this.refetchFrom(end);
+  }
+
   /** Forgets what is fetched and begins again at `offset`. */
   refetchFrom(offset: number): void {
     this.queue.clear();
@@ -175,6 +201,7 @@ export class MirrorPartition {
       this.#count(piece, Math.min(piece.next, offset));
     }
     this.end = offset;
+    if (this.lost !== null && offset >= this.lost.to) this.lost = null;
     this.heldBack = false;
     this.headSince = performance.now();
     this.queue.advance(offset);
@@ -190,8 +217,7 @@ export class MirrorPartition {
   /** A piece that was appended before this run: known, but not counted. */
   foundStored(piece: Piece): void {
     if (piece.epoch > this.lastSourceEpoch) this.lastSourceEpoch = piece.epoch;
-    if (piece.kind === 'data' && piece.transactional) this.openIds.add(producerId(piece.bytes, 0));
-    else if (piece.kind === 'commit') this.openIds.delete(piece.producerId);
+    this.#open.stored(piece);
   }
 
   #count(piece: Piece, next: number): void {
@@ -224,14 +250,21 @@ export class MirrorPartition {
       sourceSeenAt: this.sourceSeenAt,
       destinationEnd: this.end,
       lastSourceEpoch: this.lastSourceEpoch >= 0 ? this.lastSourceEpoch : this.epochBefore(this.end),
-      error: this.failure?.message ?? this.appendError ?? silence(request, now) ?? this.fetchError,
+      error:
+        this.failure?.message ?? this.appendError ?? silence(request, now) ?? this.fetchError ?? lossOf(this),
       requestAgeMs: request === null ? 0 : Math.max(0, now - request.sentAt),
       settledBy: this.settledBy,
       counts: { ...this.counts },
-      openIds: [...this.openIds],
+      openIds: this.openIds,
       unverified: this.unverified,
+      lost: this.lost,
     };
   }
+}
+
+function lossOf({ ref, lost }: MirrorPartition): string | null {
+  if (lost === null) return null;
+  return `${nameOf(ref)}: the destination lost ${range(lost.from, lost.to)} (unclean election, or a disk that was wiped); it is mirrored again`;
 }
 
 /** A request on its way for long is no error yet, but whoever wonders why nothing moves is told. */

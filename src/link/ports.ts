@@ -83,16 +83,30 @@ export interface LinkProgress {
     readonly barriers: number;
     readonly rebuiltBatches: number;
   };
+  /** What the destination held and lost (unclean election, wiped disk), until it is mirrored again; else null. */
+  readonly lost: OffsetSpan | null;
   /** Mapped ids with data at the destination and no COMMIT/ABORT decision appended yet (should be empty below the LSO). */
   readonly openIds: readonly bigint[];
   /** Range of the destination's tail that the source no longer holds and that was therefore not compared, or null. */
-  readonly unverified: { readonly from: number; readonly to: number } | null;
+  readonly unverified: OffsetSpan | null;
+}
+
+/** [from, to) */
+export interface OffsetSpan {
+  readonly from: number;
+  readonly to: number;
 }
 
 export interface LinkHooks {
   /** Called before the first append of a source epoch; the append waits until it resolves (it is persisted). */
   epochBegins(partition: PartitionRef, start: EpochStart): Promise<void>;
   failed(partition: PartitionRef, failure: LinkFailure): void;
+  /**
+   * The destination's log ends below what was acknowledged, or persisted: it is mirrored again from `lost.from` on, and
+   * nothing is appended there until this resolves (it is persisted). A later owner would not compare it otherwise.
+   * @param openIds as `LinkProgress.openIds`, of the end that is left
+   */
+  rewound?(partition: PartitionRef, lost: OffsetSpan, openIds: readonly bigint[]): Promise<void>;
   /** false = this instance is fenced or its lease ended: nothing more may be sent. Asked before every append. */
   mayAppend(): boolean;
   /**

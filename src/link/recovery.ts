@@ -7,7 +7,7 @@ import type { Limiter } from './pause.ts';
 import type { SettledBy } from './ports.ts';
 import type { LinkSettings } from './settings.ts';
 import type { Settler } from './settler.ts';
-import { tellUnclear } from './unclear.ts';
+import { tellLost, tellUnclear } from './unclear.ts';
 
 export interface RecoveryParts {
   readonly mirror: string;
@@ -23,7 +23,7 @@ export interface RecoveryParts {
 /**
  * What a new owner does before its first append (DESIGN 5.5 rule 9): unless the former one released exactly this
  * end, some request of it may still run, so the end is settled by probing; then everything behind the persisted end
- * is compared with the source.
+ * is compared with the source. A log that ends below the persisted end lost its tail: that is told, and mirrored again.
  * @throws LinkFailureError; GivenUpError
  */
 export async function recover(
@@ -54,10 +54,15 @@ export async function recover(
       compareBehind(partition, parts, resume.persistedEnd, end, { signal, onWait, away }),
     );
   }
-  partition.end = reading.end;
   partition.verifiedEpoch = reading.leaderEpoch;
   partition.settledBy = by;
   partition.appendError = null;
+  if (reading.end < resume.persistedEnd) {
+    tellLost(parts.mirror, ref, { from: reading.end, to: resume.persistedEnd });
+    partition.rewindTo(reading.end, resume.persistedEnd);
+    return;
+  }
+  partition.end = reading.end;
   partition.refetchFrom(reading.end);
 }
 

@@ -1,5 +1,5 @@
-import { appendSettled, appendUnclear } from '../observe/channels.ts';
-import type { PartitionRef, SettledBy } from './ports.ts';
+import { appendSettled, appendUnclear, tailLost } from '../observe/channels.ts';
+import type { OffsetSpan, PartitionRef, SettledBy } from './ports.ts';
 
 /**
  * Tells whoever observes of an append whose outcome is not known.
@@ -18,4 +18,9 @@ export function tellUnclear(
     const afterMs = Math.round(performance.now() - began);
     appendSettled.publish({ mirror, topic, partition, expectedOffset, end, by, afterMs });
   };
+}
+
+/** Tells whoever observes that a destination no longer holds what it had acknowledged. */
+export function tellLost(mirror: string, { topic, partition }: PartitionRef, lost: OffsetSpan): void {
+  tailLost.publish({ mirror, topic, partition, from: lost.from, to: lost.to });
 }

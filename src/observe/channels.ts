@@ -124,6 +124,16 @@ export interface AppendSettled {
 }
 export const appendSettled = typedChannel<AppendSettled>('isthmus:append:settled');
 
+/** A destination's log ends below what it had acknowledged: [from, to) is gone there, and mirrored again. */
+export interface TailLost {
+  readonly mirror: string;
+  readonly topic: string;
+  readonly partition: number;
+  readonly from: number;
+  readonly to: number;
+}
+export const tailLost = typedChannel<TailLost>('isthmus:destination:tail-lost');
+
 /** One line for each change that somebody asked for, whether it was done or refused. */
 export interface Audit {
   readonly verb: string;

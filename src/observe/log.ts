@@ -56,6 +56,11 @@ export function logChannels(log: Log): () => void {
     channels.appendSettled.subscribe((event) =>
       log.write('info', 'outcome of an append was settled', { ...event }),
     ),
+    channels.tailLost.subscribe((event) =>
+      log.write('error', 'the destination lost the end of a mirrored partition; it is mirrored again', {
+        ...event,
+      }),
+    ),
     channels.audit.subscribe((line) => {
       const what = `${line.dryRun ? 'dry run of ' : ''}${line.verb} ${line.mirror}`;
       log.write('info', `audit: ${what} ${line.outcome}`, { ...line });

@@ -159,6 +159,13 @@ export class Metrics {
       (m) => [m.mirror, m.by],
     );
     count(
+      channels.tailLost,
+      'isthmus_destination_tail_lost_total',
+      'Ends of mirrored partitions that the destination lost after it had acknowledged them.',
+      ['mirror'],
+      (m) => [m.mirror],
+    );
+    count(
       channels.audit,
       'isthmus_verbs_total',
       'Verbs that were asked for, by outcome.',

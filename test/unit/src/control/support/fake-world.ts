@@ -12,10 +12,6 @@ import {
   type TailVerdict,
   type TopicDescription,
 } from '../../../../../src/control/ports.ts';
-import type {
-  LocalTransaction,
-  LocalTransactions,
-} from '../../../../../src/control/local-transactions.ts';
 import type { ConfigChange, ConfigEntry } from '../../../../../src/control/topic-settings.ts';
 import { FakeLog } from './fake-log.ts';
 
@@ -87,15 +83,6 @@ export class FakeCluster implements ClusterAdmin {
       start: 0,
       end: ends[partition] ?? 0,
     }));
-  }
-
-  /** Transactions that are open, by topic. */
-  readonly transactions = new Map<string, LocalTransaction[]>();
-  unseenTransactions: string | null = null;
-
-  async localTransactions(): Promise<LocalTransactions> {
-    this.#answer();
-    return { byTopic: new Map(this.transactions), unseen: this.unseenTransactions };
   }
 
   async createTopic(topic: NewTopic): Promise<boolean> {
@@ -207,6 +194,7 @@ const idle: LinkProgress = {
   },
   openIds: [],
   unverified: null,
+  lost: null,
 };
 
 /** A clock that runs as fast as anybody sleeps. */
