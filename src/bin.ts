@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { createInterface } from 'node:readline/promises';
+import type { ChainEnd } from './cli/check-mirror.ts';
 import type { Io } from './cli/io.ts';
 import { type ProgramParts, runProgram } from './cli/program.ts';
 
@@ -33,6 +34,30 @@ const parts: ProgramParts = {
     } catch (error) {
       return { key: text, value: { unreadable: error instanceof Error ? error.message : String(error) } };
     }
+  },
+  stateReaders: {
+    async findLoops({ topics, source, destination, others, silent, stateTopic }) {
+      const [{ findLoops }, { readForeignState }] = await Promise.all([
+        import('./control/lineage.ts'),
+        import('./control/foreign-state.ts'),
+      ]);
+      const inChain = ({ cluster, clusterId }: ChainEnd) => ({
+        name: cluster.name,
+        clusterId,
+        mirroredTopics: () => readForeignState(cluster, stateTopic),
+      });
+      const ends = { name: destination.cluster.name, clusterId: destination.clusterId };
+      return findLoops(topics, inChain(source), ends, async (clusterId) => {
+        const found = others.find((other) => other.clusterId === clusterId);
+        if (found !== undefined) return inChain(found);
+        const unasked = silent.length === 0 ? '' : ` that answered (not reached: ${silent.join(', ')})`;
+        return { unknown: `no cluster of the configuration${unasked} has that id` };
+      });
+    },
+    async mirroredTopics(cluster, stateTopic) {
+      const { readForeignState } = await import('./control/foreign-state.ts');
+      return readForeignState(cluster, stateTopic);
+    },
   },
 };
 

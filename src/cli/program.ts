@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { SOFTWARE_VERSION } from '../net/software.ts';
 import { addCheck } from './check.ts';
+import type { StateReaders } from './check-mirror.ts';
 import { addClusterMirrors } from './cluster-mirrors.ts';
 import { addDump, type DecodeState } from './dump-command.ts';
 import { CommandError, type Io } from './io.ts';
@@ -12,6 +13,7 @@ import { addStatus } from './status.ts';
 export interface ProgramParts {
   readonly startRun: StartRun;
   readonly decodeState: DecodeState;
+  readonly stateReaders: StateReaders;
 }
 
 /** The whole command line. @returns the exit code: 0 done, 1 refused or failed, 2 wrong use */
@@ -25,7 +27,7 @@ export async function runProgram(argv: readonly string[], io: Io, parts: Program
     .showHelpAfterError('(--help shows what can be said)')
     .exitOverride();
   addRun(program, io, parts.startRun);
-  addCheck(program, io);
+  addCheck(program, io, parts.stateReaders);
   addMirror(program, io);
   addClusterMirrors(program, io);
   addDump(program, io, parts.decodeState);

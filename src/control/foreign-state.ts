@@ -8,6 +8,10 @@ import { ReplayedView } from './state/view.ts';
 
 const deadlineMs = 10_000;
 
+export interface ForeignTopic extends MirroredTopic {
+  readonly mirror: string;
+}
+
 /**
  * The topics that another Isthmus mirrors into a cluster, read once from its state topic.
  * @throws AdminError when there is a state topic that can't be read
@@ -15,7 +19,7 @@ const deadlineMs = 10_000;
 export async function readForeignState(
   cluster: Cluster,
   stateTopic: string,
-): Promise<readonly MirroredTopic[]> {
+): Promise<readonly ForeignTopic[]> {
   await cluster.refresh([stateTopic]);
   const found = cluster.topic(stateTopic);
   if (found === undefined || found.errorCode === ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) return [];
@@ -46,10 +50,11 @@ export async function readForeignState(
     onFailed: (error) => failure.reject(error),
   });
   try {
+    reader.hurry();
     reader.start();
-    await Promise.race([reader.caughtUpSince(performance.now()), failure.promise]);
+    await Promise.race([reader.positions.allCaughtUp(performance.now()), failure.promise]);
   } catch (error) {
-    const reason = abort.signal.aborted ? reader.describeGap() : (error as Error).message;
+    const reason = abort.signal.aborted ? reader.positions.gaps() : (error as Error).message;
     throw new AdminError(`${stateTopic} of ${cluster.name} can't be read: ${reason}`, -1, true);
   } finally {
     clearTimeout(timer);
@@ -59,6 +64,6 @@ export async function readForeignState(
     const mirror = topic.mirror === null ? undefined : view.mirrors.get(topic.mirror);
     if (mirror === undefined) return [];
     const active = topic.desired !== 'STOPPED' || !isAllStopped(view, topic);
-    return [{ topic: topic.topic, sourceClusterId: mirror.sourceClusterId, active }];
+    return [{ topic: topic.topic, mirror: mirror.name, sourceClusterId: mirror.sourceClusterId, active }];
   });
 }

@@ -28,6 +28,9 @@ export async function readTopicWriters(
   connection: BrokerConnection,
   options: { readonly bootstrap?: string; readonly timeoutMs: number },
 ): Promise<TopicWriters> {
+  if (!connection.versions.has(describeAclsApi.key)) {
+    return { kind: 'unknown', why: `${connection.peer} does not answer DescribeAcls` };
+  }
   const answer = await connection.call(
     describeAclsApi,
     { resourceTypeFilter: TOPIC, patternTypeFilter: ANY, operation: ANY, permissionType: ANY },
@@ -69,7 +72,9 @@ function writersOf(resources: Resources, topic: string): string[] {
     ({ permissionType, principal, host }) => permissionType === ALLOW && !isDenied(principal, host),
   );
   return [
-    ...new Set(allowed.map(({ principal, host }) => (host === '*' ? principal : `${principal} from ${host}`))),
+    ...new Set(
+      allowed.map(({ principal, host }) => (host === '*' ? principal : `${principal} from ${host}`)),
+    ),
   ].sort();
 }
 

@@ -1,92 +1,94 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
-import { freePort } from '../harness/free-port.ts';
-import { runJava, runKafkaTool } from '../harness/java.ts';
-import { type KafkaCluster, startCluster } from '../harness/kafka-cluster.ts';
+import { runJava } from '../harness/java.ts';
+import { repository } from '../harness/kafka-home.ts';
+import { ended, spawnTracked } from '../harness/processes.ts';
 import { tempDir } from '../harness/temp-dir.ts';
-import { InProcess, gatewayPorts, yamlOf } from '../integration/support/isthmus-in-process.ts';
+import { AuthorizerCluster } from '../integration/support/authorizer-cluster.ts';
+import { InProcess, type Ports, gatewayPorts, yamlOf } from '../integration/support/isthmus-in-process.ts';
 
 // Rights as a broker with an authorizer gives them: the caller's own decide about verbs, ours about appends, and a
 // missing one is told with a command that grants it as it stands (`--operation CLUSTER_ACTION` was none).
 const { kafka44: source } = inject('clusters');
-const dir = tempDir('acls');
-const PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required';
-let destination: KafkaCluster;
-let internalPort = 0;
+const topic = 'control-rights';
+const stateTopic = '__control-rights';
+const dir = tempDir('rights');
+let secured: AuthorizerCluster;
+let ports: Ports;
 const running: InProcess[] = [];
 
+// in this order: what `check` advises is what the mirror then runs with
 beforeAll(async () => {
-  internalPort = await freePort();
-  const jaas = `${PLAIN} username="broker" password="broker-word" user_broker="broker-word";`;
-  destination = await startCluster({
-    version: '4.4.0',
-    properties: ({ port, controllerPort }) => ({
-      listeners: `PLAINTEXT://127.0.0.1:${port},INTERNAL://127.0.0.1:${internalPort},CONTROLLER://127.0.0.1:${controllerPort}`,
-      'advertised.listeners': `PLAINTEXT://127.0.0.1:${port},INTERNAL://127.0.0.1:${internalPort}`,
-      'listener.security.protocol.map':
-        'PLAINTEXT:PLAINTEXT,INTERNAL:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT',
-      'inter.broker.listener.name': 'INTERNAL',
-      'sasl.enabled.mechanisms': 'PLAIN',
-      'sasl.mechanism.inter.broker.protocol': 'PLAIN',
-      'sasl.mechanism.controller.protocol': 'PLAIN',
-      'listener.name.internal.plain.sasl.jaas.config': jaas,
-      'listener.name.controller.plain.sasl.jaas.config': jaas,
-      'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
-      'super.users': 'User:broker',
-      'allow.everyone.if.no.acl.found': 'false',
-    }),
-  });
-  writeFileSync(
-    join(dir.path, 'admin.properties'),
-    `security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config=${PLAIN} username="broker" password="broker-word";\n`,
-  );
-  await allow('--topic', '*', '--operation', 'All');
-  await allow('--transactional-id', '*', '--operation', 'All');
-  await allow('--cluster', '--operation', 'Describe', '--operation', 'Create');
+  secured = await AuthorizerCluster.start();
+  ports = await gatewayPorts();
+  const create = ['create', '--bootstrap', source.bootstrap, '--topic', topic, '--partitions', '1'];
+  await runJava('4.4.0', 'AdminTool.java', create);
+  writeFileSync(join(dir.path, 'isthmus.yaml'), yaml());
 }, 120_000);
 
 afterEach(async () => {
   for (const one of running.splice(0)) await one.stop();
 });
 afterAll(async () => {
-  await destination?.destroy();
+  await secured?.stop();
   dir.remove();
 });
 
-async function acls(...args: readonly string[]): Promise<void> {
-  await runKafkaTool('4.4.0', 'org.apache.kafka.tools.AclCommand', [
-    '--bootstrap-server',
-    `127.0.0.1:${internalPort}`,
-    '--command-config',
-    join(dir.path, 'admin.properties'),
-    ...args,
-  ]);
+const acls = (...args: readonly string[]) => secured.acls(...args);
+const follow = (advice: string) => secured.follow(advice);
+const yaml = () =>
+  yamlOf({
+    source: source.bootstrap,
+    destination: secured.cluster.bootstrap,
+    ports,
+    stateTopic,
+    mirrors: `\n  - { name: file, source: east, destination: west, topics: { include: [${topic}] } }`,
+  });
+
+async function check(): Promise<{ code: number | null; out: string; err: string }> {
+  const args = [
+    join(repository, 'src', 'bin.ts'),
+    'check',
+    '-c',
+    join(dir.path, 'isthmus.yaml'),
+    '--connect',
+  ];
+  const child = spawnTracked(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const { stdout, stderr } = child;
+  if (stdout === null || stderr === null) throw new Error('no pipes');
+  const [out, err, { code }] = await Promise.all([text(stdout), text(stderr), ended(child)]);
+  return { code, out, err };
 }
 
-const allow = (...args: readonly string[]) => acls('--add', '--allow-principal', 'User:ANONYMOUS', ...args);
-
-/** Runs the command that a message advises, as it stands but for the placeholders. */
-async function follow(advice: string): Promise<void> {
-  const command = /kafka-acls --bootstrap-server HOST:PORT (.*?)(?:$|;| \(| or )/.exec(advice)?.[1];
-  if (command === undefined) throw new Error(`no command in: ${advice}`);
-  const args = command.replace('User:NAME', 'User:ANONYMOUS').replaceAll("'", '').split(' ');
-  await acls(...args.filter((word) => word !== ''));
-}
+test('check --connect names each right that is missing, with a command that grants it', {
+  timeout: 120_000,
+}, async () => {
+  const { code, out, err } = await check();
+  expect(code).toBe(1);
+  expect(out).not.toMatch(/rights ok/);
+  const advice = (pattern: RegExp): string =>
+    err.split('\n').find((line) => pattern.test(line)) ?? `${pattern} is nowhere in: ${err}`;
+  const markers = advice(/^cluster west: no right to write transaction markers.*Alter.*--cluster$/);
+  expect(markers).toMatch(/^cluster west/);
+  const granted = [
+    advice(/^cluster west: CREATE, READ, WRITE,.* on topic __control-rights of west is missing.*kafka-acls/),
+    advice(
+      /^cluster west: WRITE on transactional id isthmus-state-__control-rights-0, isthmus-file is missing/,
+    ),
+    advice(/^mirror file: CREATE, READ, WRITE,.*ALTER_CONFIGS on topic control-rights of west is missing/),
+    advice(/^mirror file: warning: who may write.*not known: no right to read the ACLs.*Describe --cluster$/),
+  ];
+  for (const command of granted) await follow(command);
+  // nothing was made by looking
+  const describe = ['describe', '--bootstrap', secured.cluster.bootstrap, '--topic', topic];
+  await expect(runJava('4.4.0', 'AdminTool.java', describe)).rejects.toThrow(/UnknownTopicOrPartition/);
+});
 
 test('verbs need the rights of the caller, appends our own; each advised command grants what is missing', {
   timeout: 240_000,
 }, async () => {
-  const topic = 'control-rights';
-  await runJava('4.4.0', 'AdminTool.java', [
-    'create',
-    '--bootstrap',
-    source.bootstrap,
-    '--topic',
-    topic,
-    '--partitions',
-    '1',
-  ]);
   await runJava('4.4.0', 'Produce.java', [
     '--bootstrap',
     source.bootstrap,
@@ -99,17 +101,7 @@ test('verbs need the rights of the caller, appends our own; each advised command
     '--abort-every',
     '2',
   ]);
-  const ports = await gatewayPorts();
-  const one = new InProcess(
-    yamlOf({
-      source: source.bootstrap,
-      destination: destination.bootstrap,
-      ports,
-      stateTopic: '__control-rights',
-      mirrors: `\n  - { name: file, source: east, destination: west, topics: { include: [${topic}] } }`,
-    }),
-    ports,
-  );
+  const one = new InProcess(yaml(), ports);
   running.push(one);
   await one.start();
 
@@ -149,4 +141,23 @@ test('verbs need the rights of the caller, appends our own; each advised command
   );
   await one.done('failover', { mirror: 'file', all: true });
   await one.untilState('file', 'STOPPED');
+});
+
+test('with all of them check says so, and who else may write past the gateway', {
+  timeout: 120_000,
+}, async () => {
+  const others = ['--allow-principal', 'User:app', '--allow-principal', 'User:barred'];
+  const denied = ['--deny-principal', 'User:barred', '--operation', 'Write'];
+  await acls('--add', ...others, ...denied, '--topic', 'control-', '--resource-pattern-type', 'prefixed');
+  const { code, out, err } = await check();
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  const lines = out.split('\n');
+  expect(lines).toContain(
+    `cluster west: rights ok: markers, state topic ${stateTopic}, transactional ids isthmus-*`,
+  );
+  expect(lines).toContain('mirror file: rights ok on 1 topic of east and west');
+  expect(out).toMatch(
+    /^mirror file: may write to control-rights past the gateway.*: User:ANONYMOUS, User:app$/m,
+  );
+  expect(out).toMatch(/^mirror file: control-rights: 1 partition, \d+ offsets; STOPPED already/m);
 });

@@ -76,6 +76,10 @@ export async function run(argv: readonly string[], more: Terminal = {}): Promise
   const parts: ProgramParts = {
     startRun: () => Promise.reject(new Error('nothing to run')),
     decodeState: () => Promise.resolve(null),
+    stateReaders: {
+      findLoops: async () => ({ loops: new Map(), notes: [] }),
+      mirroredTopics: async () => [],
+    },
     ...more.parts,
   };
   const code = await runProgram(argv, io, parts);
