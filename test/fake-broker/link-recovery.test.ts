@@ -98,7 +98,8 @@ describe('a new owner (rule 9)', () => {
     writeMixed(link.from());
     const persistedEnd = await mirrorAndVanish(link);
     link.from().append(plainBatch(2));
-    const second = link.another({ settings: { markerStillMs: 200 } });
+    // longer than this test may be kept from running between the probe and the late append
+    const second = link.another({ settings: { markerStillMs: 1_500 } });
     second.add(ref, link.resume({ persistedEnd, released: false, epochs: EPOCHS }));
     await until('it probes', () => link.destination.requestsOf(PRODUCE).length > 3);
     expect(second.progress(ref)?.phase).toBe('recovering');

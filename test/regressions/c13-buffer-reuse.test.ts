@@ -24,12 +24,16 @@ function lcg(seed: number): () => number {
 }
 
 test('buffers refilled at onReply never show in an older request, over random disconnects', async () => {
-  const random = lcg(13);
+  // a generator for each question, so that the answers do not depend on who asks first
+  const served = lcg(13);
+  const delay = lcg(31);
   const mixed: string[] = [];
   let whole = 0;
   let cut = 0;
   const peers = new Set<FramedSocket>();
   const server = createServer((socket: Socket) => {
+    // every peer serves a few requests, then reads no more and vanishes while one is half sent
+    let left = Math.floor(served() * 6);
     const peer = FramedSocket.accept(
       socket,
       { frameCapBytes: 1 << 24, smallestFrame: 8 },
@@ -38,8 +42,7 @@ test('buffers refilled at onReply never show in an older request, over random di
           const { apiKey, apiVersion, correlationId } = parseRequestHeader(frame);
           if (apiKey === 18) {
             peer.write([encodeResponse(apiVersionsApi, apiVersion, correlationId, { apiKeys: [] })]);
-            // some peers read on slowly and vanish while a request is half sent
-            if (random() < 0.5) setImmediate(() => stallThenEnd(peer));
+            if (left === 0) setImmediate(() => stallThenEnd(peer));
             return;
           }
           whole += 1;
@@ -50,6 +53,8 @@ test('buffers refilled at onReply never show in an older request, over random di
           answer.writeInt32BE(4, 0);
           answer.writeInt32BE(correlationId, 4);
           peer.write([answer]);
+          left -= 1;
+          if (left === 0) setImmediate(() => stallThenEnd(peer));
         },
         onClosed: () => peers.delete(peer),
       },
@@ -58,7 +63,7 @@ test('buffers refilled at onReply never show in an older request, over random di
   });
   function stallThenEnd(peer: FramedSocket): void {
     peer.pauseReading();
-    setTimeout(() => peer.end('shutdown'), 1 + random() * 8);
+    setTimeout(() => peer.end('shutdown'), 1 + delay() * 8);
   }
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const port = (server.address() as { port: number }).port;

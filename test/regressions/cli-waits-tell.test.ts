@@ -73,7 +73,7 @@ test('a destination that was taken over while another is waited for ends the pro
       'gateways: []\nmirrors: [{ name: m, source: a, destination: b, topics: { include: [t] } }]\n',
   );
   const abort = new AbortController();
-  const late = setTimeout(() => abort.abort(), 3000);
+  const late = setTimeout(() => abort.abort(), 30_000);
   const { code, err } = await run(['run', '-c', file], {
     interrupted: abort.signal,
     parts: {

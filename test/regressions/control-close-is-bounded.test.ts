@@ -74,7 +74,7 @@ test('an end asked for while a destination is still being opened does not wait f
   await vi.waitFor(() => expect(isthmus.status().waitingFor.join()).toMatch(/state of west/));
   const began = performance.now();
   await isthmus.close();
-  expect(performance.now() - began).toBeLessThan(8000);
+  expect(performance.now() - began).toBeLessThan(25_000);
 });
 
 test('one cluster under two names is told as that, not as another instance that takes over', async () => {

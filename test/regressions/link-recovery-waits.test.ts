@@ -11,6 +11,7 @@ async function start(setup: LinkSetup = {}): Promise<LinkUnderTest> {
 }
 afterEach(() => one.close());
 
+const FETCH = 1;
 const EPOCHS = [{ epoch: 0, offset: 0 }];
 
 test('partitions whose source is away keep no other from being compared', async () => {
@@ -73,8 +74,10 @@ test('undecided at the source is waited for', async () => {
   const ref = { topic: 't', partition: 0 };
   second.add(ref, link.resume({ persistedEnd: 0, released: false, epochs: EPOCHS }));
   await until('it says so', () => /has decided up to 3/.test(second.progress(ref)?.error ?? ''));
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  const asked = link.source.requestsOf(FETCH).length;
+  await until('it has asked again and again', () => link.source.requestsOf(FETCH).length > asked + 5);
   expect(link.failures).toEqual([]);
+  expect(second.progress(ref)?.phase).toBe('recovering');
   link.from().releaseHighWatermark();
   await until('it goes on', () => second.progress(ref)?.phase === 'mirroring');
   await second.close();

@@ -52,5 +52,5 @@ test('three blackholed bootstrap addresses before a good one', async () => {
   cleanups.push(() => cluster.close());
   const began = performance.now();
   expect(await cluster.connect()).toBe('good');
-  expect(performance.now() - began).toBeLessThan(3_000);
+  expect(performance.now() - began).toBeLessThan(10_000);
 });

@@ -41,7 +41,6 @@ export class LinkUnderTest {
   readonly failures: { readonly partition: PartitionRef; readonly failure: LinkFailure }[] = [];
   readonly epochs: { readonly partition: PartitionRef; readonly epoch: number; readonly offset: number }[] =
     [];
-  mayAppend = true;
 
   static async start(setup: LinkSetup = {}): Promise<LinkUnderTest> {
     const topics = [{ name: 't', partitions: 1 }];
@@ -84,7 +83,7 @@ export class LinkUnderTest {
           this.epochs.push({ partition, ...start });
         },
         failed: (partition, failure) => this.failures.push({ partition, failure }),
-        mayAppend: () => this.mayAppend,
+        mayAppend: () => true,
         ...setup.hooks,
       },
     });
