@@ -14,12 +14,26 @@ export type Treatment =
   /** a version that the client was not offered: a broker closes the connection, so do we */
   | { readonly kind: 'refused'; readonly why: string };
 
-/** APIs that carry broker addresses and that we can't rewrite yet: the first version that does. */
-const LEAKING: ReadonlyMap<number, number> = new Map([
+/**
+ * APIs that are neither offered nor forwarded, from this version on: their answers carry addresses of brokers or
+ * controllers that we can't rewrite yet. Those of the controllers (52-54, 59, 82) no broker serves for clients; they
+ * stand here so that nothing depends on that.
+ */
+const HELD_BACK: ReadonlyMap<number, number> = new Map([
+  [52, 1],
+  [53, 1],
+  [54, 1],
   [55, 2],
+  [59, 1],
+  // a member of a share group that may not fetch would wait for records without a word, so it is not let in
+  [76, 0],
   [78, 0],
   [79, 0],
+  [82, 0],
 ]);
+
+/** The last key of stock Kafka that we know, before those that KIP-1279 wants (4.4 gave the first of these away). */
+const LAST_STOCK_KEY = 93;
 
 /** Versions above share the last cell: only ApiVersions, which is answered at any version, gets there. */
 const LAST_CELL = 63;
@@ -46,13 +60,14 @@ export class DecodeTable {
       if (version < 0 || version > rule.versions[1]) return notOffered(key, version);
       return this.#cells.get(key)?.[Math.min(version, LAST_CELL)] ?? notOffered(key, version);
     }
-    const leaksFrom = LEAKING.get(key);
-    return leaksFrom !== undefined && version >= leaksFrom ? notOffered(key, version) : OPAQUE;
+    const heldFrom = HELD_BACK.get(key);
+    return heldFrom !== undefined && version >= heldFrom ? notOffered(key, version) : OPAQUE;
   }
 
   /**
    * The range that clients are offered of what the broker announces; null: the API is left out. APIs that we
-   * need not read pass at any version (case P5).
+   * need not read pass at any version (case P5). One of a newer broker that we don't know at all is not offered: nobody
+   * here can tell whether its answers carry addresses.
    */
   offered(key: number, min: number, max: number): { min: number; max: number } | null {
     const rule = this.#rules.get(key);
@@ -63,9 +78,10 @@ export class DecodeTable {
       };
       return range.min <= range.max ? range : null;
     }
-    const leaksFrom = LEAKING.get(key);
-    if (leaksFrom === undefined) return { min, max };
-    return min < leaksFrom ? { min, max: Math.min(max, leaksFrom - 1) } : null;
+    if (key > LAST_STOCK_KEY) return null;
+    const heldFrom = HELD_BACK.get(key);
+    if (heldFrom === undefined) return { min, max };
+    return min < heldFrom ? { min, max: Math.min(max, heldFrom - 1) } : null;
   }
 }
 

@@ -3,6 +3,7 @@ import { startUnderTest, type UnderTest } from '../fake-broker/support/gateway-u
 import { API, apiVersionsBody, metadataBody, readApiVersions } from '../fake-broker/support/requests.ts';
 
 const LIST_GROUPS = 16;
+const OF_THE_FUTURE = 108;
 
 // P5: each Kafka release brought "unsupported schema version" and a cut connection.
 describe('P5 the broker is newer than our schemas', () => {
@@ -17,8 +18,11 @@ describe('P5 the broker is newer than our schemas', () => {
       [API.findCoordinator]: [0, 7] as const,
       [LIST_GROUPS]: [0, 9] as const,
       55: [0, 2] as const,
+      76: [1, 1] as const,
+      77: [1, 1] as const,
       78: [1, 2] as const,
       79: [1, 2] as const,
+      [OF_THE_FUTURE]: [0, 3] as const,
     },
   };
 
@@ -34,6 +38,10 @@ describe('P5 the broker is newer than our schemas', () => {
     expect(ranges.get(55)).toEqual([0, 1]);
     expect(ranges.has(78)).toBe(false);
     expect(ranges.has(79)).toBe(false);
+    // a share group that one may join and not read from is worse than none
+    expect(ranges.has(76)).toBe(false);
+    expect(ranges.get(77)).toEqual([1, 1]);
+    expect(ranges.has(OF_THE_FUTURE)).toBe(false);
   });
 
   it('an API that we need not read passes at a version that nobody of us knows', async () => {
@@ -60,6 +68,7 @@ describe('P5 the broker is newer than our schemas', () => {
   it.each([
     ['a version above the offered one', API.metadata, 14],
     ['ShareFetch, whose addresses we can not rewrite', 78, 1],
+    ['ShareGroupHeartbeat, whose members could not fetch', 76, 1],
     ['DescribeQuorum 2, which carries controller addresses', 55, 2],
   ])(
     '%s is refused as a broker does: the connection closes and nothing was forwarded',

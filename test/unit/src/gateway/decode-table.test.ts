@@ -39,6 +39,12 @@ describe('DecodeTable', () => {
     ['DescribeQuorum 1', 55, 1, '- -'],
     ['DescribeQuorum 2', 55, 2, 'refused'],
     ['DescribeCluster 2', 60, 2, '- response'],
+    ['Vote 2', 52, 2, 'refused'],
+    ['BeginQuorumEpoch 1', 53, 1, 'refused'],
+    ['EndQuorumEpoch 1', 54, 1, 'refused'],
+    ['FetchSnapshot 1', 59, 1, 'refused'],
+    ['UpdateRaftVoter 0', 82, 0, 'refused'],
+    ['ShareGroupHeartbeat', 76, 1, 'refused'],
     ['ShareFetch', 78, 1, 'refused'],
     ['ShareAcknowledge', 79, 1, 'refused'],
     ['CreateClusterMirror', 94, 0, 'request -'],
@@ -57,6 +63,13 @@ describe('DecodeTable', () => {
     expect(table.offered(55, 0, 2)).toEqual({ min: 0, max: 1 });
     expect(table.offered(55, 2, 2)).toBeNull();
     expect(table.offered(78, 1, 2)).toBeNull();
+  });
+
+  it.each([
+    ['one that KIP-1279 wants and we do not answer', 97],
+    ['one that nobody knows', 4_711],
+  ])('does not offer an API of a newer broker whose answers could carry addresses: %s', (_, key) => {
+    expect(table.offered(key, 0, 0)).toBeNull();
   });
 
   it('keeps the minimum of Produce as the broker announces it: librdkafka needs 0', () => {
