@@ -38,6 +38,8 @@ export type CloseCause =
 /** A request that got no answer because its connection ended. */
 export class ConnectionClosedError extends Error {
   override readonly cause: CloseCause;
+  /** What varies, "" for nothing. */
+  readonly detail: string;
   /**
    * true when bytes of the request may have left this process, so that the peer may have acted on it.
    * false only when it is certain that not one byte was handed to the system.
@@ -50,6 +52,7 @@ export class ConnectionClosedError extends Error {
     super(`connection to ${peer} ended (${cause})${detail === '' ? '' : `: ${detail}`}`);
     this.name = 'ConnectionClosedError';
     this.cause = cause;
+    this.detail = detail;
     this.peer = peer;
     this.sentBytes = sentBytes;
   }

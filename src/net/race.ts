@@ -1,16 +1,33 @@
 import { formatHostPort, type HostPort } from '../config/address.ts';
+import { ConnectionClosedError } from './close-cause.ts';
 import { type BrokerConnectOptions, BrokerConnection } from './connection.ts';
 
 /** None of the addresses led to a broker; the text names each with its cause. */
 export class ClusterUnreachableError extends Error {
   readonly cluster: string;
   constructor(cluster: string, faults: readonly string[]) {
-    super(
-      `cluster ${cluster} can't be reached: ${faults.length === 0 ? 'no address is known' : faults.join('; ')}`,
-    );
+    super(unreachable(cluster, faults));
     this.name = 'ClusterUnreachableError';
     this.cluster = cluster;
   }
+}
+
+/** Each address once: an address that stands for the cluster's name is not named again before its cause. */
+function unreachable(cluster: string, faults: readonly string[]): string {
+  const [only] = faults;
+  if (only === undefined) return `cluster ${cluster} can't be reached: no address is known`;
+  if (faults.length === 1 && only.startsWith(`${cluster}: `)) {
+    return `${cluster} can't be reached: ${only.slice(cluster.length + 2)}`;
+  }
+  return `cluster ${cluster} can't be reached: ${faults.join('; ')}`;
+}
+
+function causeOf(error: unknown, address: string): string {
+  const isEnd = error instanceof ConnectionClosedError;
+  const text = isEnd ? error.detail : error instanceof Error ? error.message : String(error);
+  const detail = text.endsWith(` ${address}`) ? text.slice(0, -address.length - 1) : text;
+  if (!isEnd) return detail;
+  return detail === '' ? error.cause : `${error.cause}: ${detail}`;
 }
 
 /** A silent address costs this much, not the whole connect time-out (case P18). */
@@ -36,7 +53,8 @@ export async function connectToAny(
       if (winner === null) winner = { connection, address };
       else connection.end('local-close', 'another address was faster');
     } catch (error) {
-      faults.push(`${formatHostPort(address)}: ${error instanceof Error ? error.message : String(error)}`);
+      const shown = formatHostPort(address);
+      faults.push(`${shown}: ${causeOf(error, shown)}`);
     }
     wake();
   };
