@@ -3,6 +3,7 @@ import { describeConfigsApi } from '../../protocol/schema/32-describe-configs.ts
 import { listOffsetsApi } from '../../protocol/schema/02-list-offsets.ts';
 import type { BrokerConnection } from '../net/connection.ts';
 import { type Cluster, ClusterIdMismatchError } from '../net/cluster.ts';
+import { ClusterUnreachableError } from '../net/race.ts';
 import { type LocalTransactions, LocalTransactionsLook } from './local-transactions.ts';
 import {
   AdminError,
@@ -157,8 +158,10 @@ export class KafkaClusterAdmin implements ClusterAdmin {
       if (cause instanceof AdminError) throw cause;
       const mismatch = cause instanceof ClusterIdMismatchError;
       const reason = cause instanceof Error ? cause.message : String(cause);
+      // it names the cluster itself
+      const isWhole = mismatch || cause instanceof ClusterUnreachableError;
       throw new AdminError(
-        `cluster ${this.name} did not tell ${what}: ${reason}`,
+        isWhole ? reason : `cluster ${this.name} did not tell ${what}: ${reason}`,
         mismatch ? ErrorCode.INVALID_REQUEST : -1,
         !mismatch,
         mismatch,
