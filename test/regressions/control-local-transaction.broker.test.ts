@@ -76,7 +76,7 @@ test.each(releases)(
         return byTopic.get(topic)?.[0]?.partitions[0] === 0;
       });
       await admin.describeTopic(topic);
-    expect((await admin.bounds(topic, 1))[0]).toMatchObject({ start: 0, end: 0 });
+      expect((await admin.bounds(topic, 1))[0]).toMatchObject({ start: 0, end: 0 });
 
       const one = await start(which, topic);
       const answer = await one.ask('create', {

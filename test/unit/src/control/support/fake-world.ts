@@ -12,6 +12,10 @@ import {
   type TailVerdict,
   type TopicDescription,
 } from '../../../../../src/control/ports.ts';
+import type {
+  LocalTransaction,
+  LocalTransactions,
+} from '../../../../../src/control/local-transactions.ts';
 import type { ConfigChange, ConfigEntry } from '../../../../../src/control/topic-settings.ts';
 import { FakeLog } from './fake-log.ts';
 
@@ -83,6 +87,15 @@ export class FakeCluster implements ClusterAdmin {
       start: 0,
       end: ends[partition] ?? 0,
     }));
+  }
+
+  /** Transactions that are open, by topic. */
+  readonly transactions = new Map<string, LocalTransaction[]>();
+  unseenTransactions: string | null = null;
+
+  async localTransactions(): Promise<LocalTransactions> {
+    this.#answer();
+    return { byTopic: new Map(this.transactions), unseen: this.unseenTransactions };
   }
 
   async createTopic(topic: NewTopic): Promise<boolean> {
@@ -279,6 +292,10 @@ export class FakeWorld implements Surroundings {
 
   partition(_mirror: string, ref: PartitionRef): DestinationPartition {
     return this.log(ref.topic, ref.partition);
+  }
+
+  leaderOf(): number {
+    return 1;
   }
 
   now(): number {
