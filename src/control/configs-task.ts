@@ -37,7 +37,9 @@ export class ConfigsTask {
       if (there !== null) this.#goneSince.delete(topic.topic);
       // Another topic of that name has never had our settings.
       if (there !== null && there.topicId === topic.destinationTopicId) {
-        await this.#destination.alterTopicConfigs(topic.topic, givenBack(overridesOf(topic.sourceSettings)));
+        const actual = await this.#destination.topicConfigs(topic.topic);
+        const changes = givenBack(overridesOf(topic.sourceSettings), actual);
+        await this.#destination.alterTopicConfigs(topic.topic, changes);
       }
       await this.#note(topic.topic, { configsPending: false, error: '' });
       this.#backoff.worked(topic.topic);

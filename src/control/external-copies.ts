@@ -1,5 +1,6 @@
 import type { MirrorRoleGrant, MirrorRolePort } from '../gateway/ports.ts';
-import type { LinkProgress } from '../link/ports.ts';
+import { LinkFailureError } from '../link/index.ts';
+import type { LinkProgress, PartitionRef } from '../link/ports.ts';
 import { lifecycle } from '../observe/channels.ts';
 import type { Ledger } from './ledger.ts';
 import type { ExternalCopier } from './linked-partitions.ts';
@@ -40,9 +41,7 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
     }
     const key = partitionKey(topic, partition);
     const held = this.#held.get(key);
-    const state = this.#ledger.view.partitions.get(key)?.state;
-    const isOpen = state === 'LOG_ALIGNMENT' || state === 'MIRRORING';
-    if (held === undefined || held.closing || !isOpen || !this.#mayAppend()) {
+    if (held === undefined || held.closing || !this.#isOpen({ topic, partition }) || !this.#mayAppend()) {
       return { kind: 'not-leader', message: `${topic}-${partition} of mirror ${mirror} is not ready here` };
     }
     return { kind: 'owned', expectedOffset: held.end };
@@ -50,17 +49,19 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
 
   begins(_mirror: string, topic: string, partition: number): void {
     const held = this.#held.get(partitionKey(topic, partition));
-    if (held !== undefined) held.append = Promise.withResolvers<void>();
+    if (held === undefined) return;
+    const broker = this.#surroundings.leaderOf({ topic, partition });
+    held.append = { ...Promise.withResolvers<void>(), broker, isOver: false };
   }
 
   notStored(_mirror: string, topic: string, partition: number): void {
-    this.#held.get(partitionKey(topic, partition))?.append?.resolve();
+    outcomeOf(this.#held.get(partitionKey(topic, partition)));
   }
 
   appended(mirror: string, topic: string, partition: number, baseOffset: number, count: number): void {
     const held = this.#held.get(partitionKey(topic, partition));
     if (held === undefined) return;
-    held.append?.resolve();
+    outcomeOf(held);
     if (baseOffset !== held.end) {
       this.failed(mirror, topic, partition, `a batch landed at offset ${baseOffset}, expected ${held.end}`);
       return;
@@ -71,7 +72,7 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
 
   failed(mirror: string, topic: string, partition: number, message: string): void {
     const held = this.#held.get(partitionKey(topic, partition));
-    held?.append?.resolve();
+    outcomeOf(held);
     if (held?.closing === true) {
       // the stop that waits for it probes, and judges whatever stands there
       lifecycle.publish({ level: 'warn', message: `${message}; the stop of the partition settles it` });
@@ -100,11 +101,19 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
     const held = this.#held.get(partitionKey(topic, partition));
     if (held === undefined) return undefined;
     held.closing = true;
-    if (held.append !== null && (await this.#isSilent(held.append.promise, silenceMs))) {
-      throw new Error(
-        `${topic}-${partition}: the broker has not answered the copier's Produce at offset ${held.end} for ` +
-          `${silenceMs / 1000} s`,
-      );
+    const { append } = held;
+    if (append !== null && (await this.#isSilent(append.promise, silenceMs))) {
+      // As for an append of the link: after so long it counts as lost, and the next try probes.
+      this.release(topic, partition);
+      const broker = append.broker === undefined ? 'the broker' : `broker ${append.broker}`;
+      throw new LinkFailureError({
+        code: 'refused-by-broker',
+        message:
+          `${topic}-${partition}: ${broker} of ${this.#surroundings.destination.name} has not answered the copier's ` +
+          `Produce at offset ${held.end} for ${silenceMs / 1000} s; wait for the broker, then stop again`,
+        offset: held.end,
+        retriable: true,
+      });
     }
     const progress = this.progress(topic, partition);
     this.release(topic, partition);
@@ -155,9 +164,16 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
     };
   }
 
-  /** Exact ends, for `released`. */
+  /** Exact ends, for `released`: none while the outcome of an append is not known. */
   ends(): Map<string, number> {
-    return new Map([...this.#held].map(([key, { end }]) => [key, end]));
+    const known = [...this.#held].filter(([, { append }]) => append === null || append.isOver);
+    return new Map(known.map(([key, { end }]) => [key, end]));
+  }
+
+  /** false once it is stopped or has failed. */
+  #isOpen({ topic, partition }: PartitionRef): boolean {
+    const state = this.#ledger.view.partitions.get(partitionKey(topic, partition))?.state;
+    return state === 'LOG_ALIGNMENT' || state === 'MIRRORING';
   }
 
   async #adopt(
@@ -182,7 +198,10 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
         await writes.failed(ref, text, false, 0);
         return;
       }
+      if (!this.#isOpen(ref)) return;
       await writes.epochBegins(ref, { epoch: 0, offset: 0 });
+      // Stopped meanwhile: the stop found nobody who held it, and must not be followed by one who does.
+      if (!this.#isOpen(ref)) return;
       begins();
       this.#held.set(partitionKey(ref.topic, ref.partition), {
         end,
@@ -200,7 +219,19 @@ interface Held {
   end: number;
   batches: number;
   /** The append on its way, or the last one: settled when its outcome is known. */
-  append: PromiseWithResolvers<void> | null;
+  append: CopiersAppend | null;
   /** Nothing is granted any more. */
   closing: boolean;
+}
+
+interface CopiersAppend extends PromiseWithResolvers<void> {
+  /** Who led the partition when it was sent, as far as known. */
+  readonly broker: number | undefined;
+  isOver: boolean;
+}
+
+function outcomeOf(held: Held | undefined): void {
+  if (held === undefined || held.append === null) return;
+  held.append.isOver = true;
+  held.append.resolve();
 }

@@ -22,7 +22,7 @@ export interface ExternalCopier {
   /**
    * Gives nothing more out for the partition, waits for the append on its way and lets go.
    * @returns what was known last; undefined when the partition was not held
-   * @throws Error when that append stays silent for so long; nothing is given out all the same
+   * @throws LinkFailureError naming the broker when that append stays silent for so long; it is let go all the same
    */
   end(topic: string, partition: number, silenceMs: number): Promise<LinkProgress | undefined>;
   /** Lets go at once. */

@@ -83,6 +83,10 @@ class GuardedTopicOfState implements GuardedTopic {
     return this.#readOnly;
   }
 
+  get settingsPending(): boolean {
+    return this.#view.topics.get(this.name)?.configsPending ?? false;
+  }
+
   isReadOnly(partition: number): boolean {
     const record = this.#view.partitions.get(partitionKey(this.name, partition));
     // Partitions without a record were added by the owner of a STOPPED topic, or don't exist.

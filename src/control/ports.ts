@@ -138,6 +138,8 @@ export interface Surroundings {
   /** @throws AdminError for a name that is not configured or a cluster that does not answer */
   openSource(mirror: string, source: string): Promise<SourceSession>;
   partition(mirror: string, ref: PartitionRef): DestinationPartition;
+  /** Node id of a destination partition's leader as far as known, for messages. */
+  leaderOf(ref: PartitionRef): number | undefined;
   /** `append.silenceMs` of the mirror: how long its stop waits for an append without an answer. */
   silenceMs(mirror: string): number;
   /** Wall clock in ms. */

@@ -119,6 +119,10 @@ export class KafkaSurroundings implements Surroundings {
     };
   }
 
+  leaderOf({ topic, partition }: PartitionRef): number | undefined {
+    return this.#options.destination.leaderOf(topic, partition)?.nodeId;
+  }
+
   now(): number {
     return Date.now();
   }

@@ -112,7 +112,29 @@ export function usesRemoteStorage(actual: Iterable<ConfigEntry>): boolean {
   return false;
 }
 
-/** The way back at STOPPED: the source's override, or none where the source had none. */
-export function givenBack(overrides: TopicConfigs): ConfigChange[] {
-  return ownedSettings.map((name) => ({ name, value: overrides.get(name) ?? null }));
+/**
+ * The way back at STOPPED: the source's override, or none where the source had none. A value on the topic that no mirror
+ * sets is somebody else's, set since or never ours, and stays.
+ */
+export function givenBack(overrides: TopicConfigs, actual: Iterable<ConfigEntry>): ConfigChange[] {
+  const theirs = new Set<string>();
+  for (const { name, value, isTopicOverride } of actual) {
+    if (isTopicOverride && value !== null && !isOfAMirror(name, value)) theirs.add(name);
+  }
+  return ownedSettings
+    .filter((name) => !theirs.has(name))
+    .map((name) => ({ name, value: overrides.get(name) ?? null }));
 }
+
+function isOfAMirror(name: string, value: string): boolean {
+  // Raised to whatever a batch needed.
+  if (name === 'max.message.bytes') return true;
+  return setByMirrors.some((settings) => {
+    const ours = settings.get(name);
+    return ours === value || (name === 'cleanup.policy' && samePolicies(ours ?? '', value));
+  });
+}
+
+const setByMirrors = [true, false].map((compacts) =>
+  mirrorSettings({ overrides: new Map(), maxMessageBytes: defaultMaxMessageBytes, compacts }, true),
+);

@@ -61,6 +61,20 @@ export function judgeChange({ view, config }: GuardServices, topic: string): Jud
   };
 }
 
+/** A change of a topic's settings. */
+export function judgeSettings(services: GuardServices, topic: string): Judgement {
+  const judgement = judgeChange(services, topic);
+  const guarded = services.view.topic(topic);
+  if (judgement !== undefined || guarded?.settingsPending !== true) return judgement;
+  return {
+    code: ErrorCode.POLICY_VIOLATION,
+    message:
+      `${topic} was stopped just now, and the settings that mirror ${guarded.mirror} had set are being given back: ` +
+      'they would overwrite this change. Try again in a moment; describe shows it (configsPending).',
+    topic,
+  };
+}
+
 export const NOT_ATTEMPTED: Omit<Refusal, 'topic'> = {
   code: ErrorCode.OPERATION_NOT_ATTEMPTED,
   message: 'not attempted: another entry of the same request was refused',

@@ -103,7 +103,12 @@ export function judgeCopied(
   if (batch.producerId >= FIRST_UNMAPPED) {
     return refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING, `producer id ${batch.producerId} has no mapped id`);
   }
-  const sequence = (lanes.find(mirror, topic, index) ?? new Lane()).judge(batch);
+  const grant = mirrorRole.grant(mirror, topic, index);
+  if (grant.kind === 'not-leader') return { code: ErrorCode.NOT_LEADER_OR_FOLLOWER, message: grant.message };
+  if (grant.kind === 'refused') return { code: ErrorCode.POLICY_VIOLATION, message: grant.message };
+  const known = lanes.find(mirror, topic, index);
+  known?.standsAt(grant.expectedOffset);
+  const sequence = (known ?? new Lane()).judge(batch);
   if (sequence !== 'follows') {
     const code =
       sequence === 'old-epoch' ? ErrorCode.INVALID_PRODUCER_EPOCH : ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER;
@@ -113,9 +118,6 @@ export function judgeCopied(
         'the last batch that was accepted from it',
     );
   }
-  const grant = mirrorRole.grant(mirror, topic, index);
-  if (grant.kind === 'not-leader') return { code: ErrorCode.NOT_LEADER_OR_FOLLOWER, message: grant.message };
-  if (grant.kind === 'refused') return { code: ErrorCode.POLICY_VIOLATION, message: grant.message };
   const lane = lanes.of(mirror, topic, index);
   return { lane, topic, key, partition: index, expectedOffset: grant.expectedOffset, batch, at };
 }

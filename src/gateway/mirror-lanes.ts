@@ -30,6 +30,8 @@ const SEQUENCES = 2 ** 31;
 
 export class Lane {
   readonly #producers = new Map<bigint, { epoch: number; next: number }>();
+  /** Behind the last accepted batch, null: none yet. */
+  #end: number | null = null;
   #busy: { promise: Promise<void>; resolve: () => void } | null = null;
 
   /** Resolves when the Produce in progress has ended; null when none is. */
@@ -57,8 +59,19 @@ export class Lane {
     return batch.baseSequence === wanted ? 'follows' : 'out-of-order';
   }
 
-  /** The broker stored the batch. */
-  accepted(batch: BatchIdentity): void {
+  /**
+   * The next batch belongs at `offset`. When that is not behind the last accepted one, a barrier came in between, or the
+   * topic was made anew: the sequences were those of another log (DESIGN 5.6).
+   */
+  standsAt(offset: number): void {
+    if (this.#end === null || this.#end === offset) return;
+    this.#producers.clear();
+    this.#end = null;
+  }
+
+  /** The broker stored the batch at `offset`. */
+  accepted(batch: BatchIdentity, offset: number): void {
+    this.#end = offset + batch.count;
     if (batch.producerId === -1n) return;
     this.#producers.delete(batch.producerId);
     if (this.#producers.size >= MOST_PRODUCERS) {

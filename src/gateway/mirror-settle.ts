@@ -48,7 +48,7 @@ export function settleAll(
     const answer = answers.get(`${key}/${partition}`);
     const verdict = verdictOf(answer, expectedOffset, unreadable);
     if (verdict === 'stored') {
-      lane.accepted(batch);
+      lane.accepted(batch, expectedOffset);
       port.appended(mirror, topic, partition, expectedOffset, batch.count);
     } else if (verdict === 'not-stored') port.notStored(mirror, topic, partition);
     else {

@@ -24,6 +24,8 @@ export interface GuardedTopic {
   isReadOnly(partition: number): boolean;
   /** true when at least one partition is not STOPPED. */
   readonly readOnly: boolean;
+  /** All of it is STOPPED, and the settings that the mirror had set are being given back. */
+  readonly settingsPending: boolean;
   /** State name of a partition for error texts, `UNKNOWN` when nothing is recorded. */
   stateOf(partition: number): string;
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { until } from '../harness/until.ts';
 import { ControlUnderTest } from '../unit/src/control/support/control-under-test.ts';
 
 // Own fault: a mirror that was carried on from a shorter log kept its old end in state until it was passed: what was
@@ -11,9 +12,9 @@ beforeEach(async () => {
   under.world.source.add('orders', 1);
   under.start();
   await under.ask('create', { mirror: 'm', topics: ['orders'], options: { source: 'east', start: true } });
-  await vi.waitFor(() => expect(under.world.links.length).toBe(1));
+  await until('there is a link', () => under.world.links.length === 1);
   await under.world.link.mirrored(orders, 10);
-  await vi.waitFor(() => expect(under.record().persistedEnd).toBe(10));
+  await until('its end is on record', () => under.record().persistedEnd === 10);
   under.world.link.moveTo(orders, { destinationEnd: 4, lost: { from: 4, to: 10 } });
   await under.world.link.hooks.rewound?.(orders, { from: 4, to: 10 }, [-9n]);
 });

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { StateChange } from '../../src/control/state/types.ts';
+import type { GatewayConfig } from '../../src/gateway/config.ts';
+import { judgeSettings } from '../../src/gateway/guard.ts';
 import { ControlUnderTest } from '../unit/src/control/support/control-under-test.ts';
+import { unreachable } from '../unit/src/control/support/fake-world.ts';
 import { partitionRecord, stopProgress, topicRecord } from '../unit/src/control/support/records.ts';
 
 // Own faults: partition and topic records live in different state partitions, so a kill between their two
@@ -12,6 +15,16 @@ beforeEach(() => {
   under = new ControlUnderTest();
 });
 afterEach(() => under.close());
+
+const gatewayConfig: GatewayConfig = {
+  name: 'gw',
+  role: 'client',
+  mirror: null,
+  bind: { host: '127.0.0.1', port: 0 },
+  advertise: '127.0.0.1',
+  brokerPorts: new Map(),
+  readOnlyError: 'policy-violation',
+};
 
 const isPartition = (change: StateChange) => 'put' in change && change.put.kind === 'partition';
 
@@ -88,4 +101,29 @@ test('a topic that is gone for good has nothing to be given back', async () => {
   under.world.destination.topics.clear();
   under.start();
   await vi.waitFor(() => expect(under.store.view.topics.get('orders')?.configsPending).toBe(false));
+});
+
+// Own fault: a client that changed a setting between STOPPED and the giving back saw its change overwritten.
+test('what a client sets before they are given back stays', async () => {
+  await under.recorded([partitionRecord('STOPPED')], {
+    desired: 'STOPPED',
+    configsPending: true,
+    sourceSettings: { 'retention.ms': '7', 'retention.bytes': '9' },
+  });
+  const configs = under.world.destination.topics.get('orders')?.configs;
+  configs?.set('retention.ms', '86400000');
+  configs?.set('retention.bytes', '-1');
+  under.start();
+  await vi.waitFor(() => expect(under.store.view.topics.get('orders')?.configsPending).toBe(false));
+  expect(Object.fromEntries(configs ?? [])).toEqual({ 'retention.ms': '86400000', 'retention.bytes': '9' });
+});
+
+test('through a gateway no setting is changed until they are given back', async () => {
+  await under.recorded([partitionRecord('STOPPED')], { desired: 'STOPPED', configsPending: true });
+  under.world.destination.fault = unreachable('west');
+  under.start();
+  const judged = () => judgeSettings({ view: under.control.view, config: gatewayConfig }, 'orders');
+  expect(judged()?.message).toContain('are being given back');
+  under.world.destination.fault = null;
+  await vi.waitFor(() => expect(judged()).toBeUndefined());
 });

@@ -1,7 +1,7 @@
 import { decodeRequest } from '../../../protocol/frame/messages.ts';
 import { alterConfigsApi } from '../../../protocol/schema/33-alter-configs.ts';
 import { incrementalAlterConfigsApi } from '../../../protocol/schema/44-incremental-alter-configs.ts';
-import { judgeChange } from '../guard.ts';
+import { judgeSettings } from '../guard.ts';
 import type { ApiRule, RequestSeen, Verdict } from '../rule.ts';
 import { whenLoaded } from './common.ts';
 import { refuseWhole } from './refuse-whole.ts';
@@ -29,7 +29,7 @@ function run(api: typeof alterConfigsApi | typeof incrementalAlterConfigsApi, re
   const body = decodeRequest(api, header.apiVersion, frame, header.bodyOffset);
   const entries = body.resources.map(({ resourceType, resourceName }) => ({
     entry: { resourceType, resourceName },
-    judgement: resourceType === TOPIC_RESOURCE ? judgeChange(request, resourceName) : undefined,
+    judgement: resourceType === TOPIC_RESOURCE ? judgeSettings(request, resourceName) : undefined,
   }));
   return refuseWhole(api, request, entries, (responses) => ({ responses }));
 }

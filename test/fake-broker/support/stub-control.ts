@@ -33,7 +33,12 @@ export class StubView implements MirrorView {
   /** A mirror topic; partitions in `stopped` are writable, `stopped: 'all'` makes it an ordinary topic again. */
   mirrored(
     name: string,
-    options: { stopped?: readonly number[] | 'all'; mirror?: string; source?: string } = {},
+    options: {
+      stopped?: readonly number[] | 'all';
+      mirror?: string;
+      source?: string;
+      settingsPending?: boolean;
+    } = {},
   ): this {
     const stopped = options.stopped ?? [];
     this.#topics.set(name, {
@@ -42,6 +47,7 @@ export class StubView implements MirrorView {
       source: options.source ?? 'east',
       isReadOnly: (partition) => stopped !== 'all' && !stopped.includes(partition),
       readOnly: stopped !== 'all',
+      settingsPending: options.settingsPending ?? false,
       stateOf: (partition) => (stopped === 'all' || stopped.includes(partition) ? 'STOPPED' : 'MIRRORING'),
     });
     return this;

@@ -20,9 +20,20 @@ describe('settings of a mirror topic', () => {
       set('min.insync.replicas', '2'),
     ]);
     expect([...source.overrides]).toEqual([['retention.ms', '1000']]);
-    const back = Object.fromEntries(givenBack(source.overrides).map(({ name, value }) => [name, value]));
+    const back = Object.fromEntries(givenBack(source.overrides, []).map(({ name, value }) => [name, value]));
     expect(back).toMatchObject({ 'retention.ms': '1000', 'retention.bytes': null, 'cleanup.policy': null });
     expect(back).not.toHaveProperty('min.insync.replicas');
+  });
+
+  test('given back is what a mirror had set; what somebody else set stays', () => {
+    const set7 = new Map([['retention.ms', '7']]);
+    const names = (actual: ConfigEntry[]) => givenBack(set7, actual).map(({ name }) => name);
+    expect(names([set('retention.ms', '-1')])).toContain('retention.ms');
+    expect(names([byDefault('retention.ms', '604800000')])).toContain('retention.ms');
+    expect(names([set('retention.ms', '86400000')])).not.toContain('retention.ms');
+    expect(names([set('cleanup.policy', 'delete,compact')])).toContain('cleanup.policy');
+    expect(names([set('cleanup.policy', 'compact')])).not.toContain('cleanup.policy');
+    expect(names([set('max.message.bytes', '5000000')])).toContain('max.message.bytes');
   });
 
   test('the largest batch of the source fits, whether its limit is an override or a default', () => {

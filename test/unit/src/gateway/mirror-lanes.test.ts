@@ -17,7 +17,7 @@ describe('Lane', () => {
 
   it('the next batch follows, the same one again and a gap do not', () => {
     const lane = new Lane();
-    lane.accepted(batch(0));
+    lane.accepted(batch(0), 40);
     expect(lane.judge(batch(10))).toBe('follows');
     expect(lane.judge(batch(0))).toBe('out-of-order');
     expect(lane.judge(batch(20))).toBe('out-of-order');
@@ -31,7 +31,7 @@ describe('Lane', () => {
 
   it('a newer epoch begins at 0, an older one is told apart', () => {
     const lane = new Lane();
-    lane.accepted(batch(0, { epoch: 3 }));
+    lane.accepted(batch(0, { epoch: 3 }), 40);
     expect(lane.judge(batch(10, { epoch: 4 }))).toBe('out-of-order');
     expect(lane.judge(batch(0, { epoch: 4 }))).toBe('follows');
     expect(lane.judge(batch(10, { epoch: 2 }))).toBe('old-epoch');
@@ -39,9 +39,21 @@ describe('Lane', () => {
 
   it('sequences wrap to 0 behind 2^31 - 1', () => {
     const lane = new Lane();
-    lane.accepted(batch(0, { count: 2 ** 31 - 5 }));
-    lane.accepted(batch(2 ** 31 - 5, { count: 10 }));
+    lane.accepted(batch(0, { count: 2 ** 31 - 5 }), 40);
+    lane.accepted(batch(2 ** 31 - 5, { count: 10 }), 2 ** 31 + 35);
     expect(lane.judge(batch(5))).toBe('follows');
+  });
+
+  it('a barrier or another log in between: its producers are none that are known', () => {
+    const lane = new Lane();
+    lane.standsAt(40);
+    lane.accepted(batch(0), 40);
+    lane.standsAt(50);
+    expect(lane.judge(batch(10))).toBe('follows');
+    // the barrier took offset 50
+    lane.standsAt(51);
+    expect(lane.judge(batch(10))).toBe('out-of-order');
+    expect(lane.judge(batch(0))).toBe('follows');
   });
 
   it('a batch without a producer always follows', () => {
