@@ -1,5 +1,5 @@
 import { ErrorCode } from '../../protocol/errors.ts';
-import { covers, parseTopicEntry } from '../config/topic-entries.ts';
+import { coveredBy, parseTopicEntry } from '../config/topic-entries.ts';
 import type { Config, MirrorConfig } from '../config/types.ts';
 import type { Cluster } from '../net/cluster.ts';
 import { readTopicWriters } from '../net/topic-writers.ts';
@@ -91,14 +91,13 @@ export async function checkMirror(
 function chosenTopics(mirror: MirrorConfig, source: Cluster): string[] {
   const include = mirror.topics.include.map(parseTopicEntry);
   const exclude = mirror.topics.exclude.map(parseTopicEntry);
-  return source
+  const names = source
     .topics()
     .filter(({ name, errorCode }) => errorCode === ErrorCode.NONE && !name.startsWith('__'))
-    .map(({ name }) => name)
-    .filter(
-      (name) => include.some((entry) => covers(entry, name)) && !exclude.some((entry) => covers(entry, name)),
-    )
-    .sort();
+    .map(({ name }) => name);
+  const wanted = coveredBy(include, names);
+  const unwanted = coveredBy(exclude, names);
+  return names.filter((name) => wanted.has(name) && !unwanted.has(name)).sort();
 }
 
 /** Names of the file that the source does not list. @returns those that may only be hidden from us */

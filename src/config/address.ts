@@ -48,18 +48,42 @@ export function parseHostPort(text: string): Parsed<HostPort> {
 
 /** Comma-separated addresses, in order, each once. */
 export function parseBootstrapServers(text: string): Parsed<readonly HostPort[]> {
-  const found: HostPort[] = [];
-  const seen = new Set<string>();
+  const { addresses, messages } = readBootstrapServers(text);
+  return messages[0] === undefined ? { ok: true, value: addresses } : refuse(messages[0]);
+}
+
+/** As `parseBootstrapServers`, with every fault and with the addresses beside them. */
+export function readBootstrapServers(text: string): {
+  readonly addresses: readonly HostPort[];
+  readonly messages: readonly string[];
+} {
+  const found = new Map<string, HostPort>();
+  const messages = new Set<string>();
   for (const part of text.split(',')) {
     if (part.trim() === '') continue;
     const parsed = parseHostPort(part);
-    if (!parsed.ok) return parsed;
-    const key = formatHostPort(parsed.value);
-    if (!seen.has(key)) found.push(parsed.value);
-    seen.add(key);
+    if (parsed.ok) found.set(formatHostPort(parsed.value), parsed.value);
+    else messages.add(parsed.message);
   }
-  if (found.length === 0) return refuse('no address; write host:port, more than one separated by commas');
-  return { ok: true, value: found };
+  if (found.size === 0 && messages.size === 0) {
+    messages.add('no address; write host:port, more than one separated by commas');
+  }
+  return { addresses: [...found.values()], messages: [...messages] };
+}
+
+/** The host of a `host:port` whose port is missing or wrong; null when the host itself can't be told. */
+export function hostOf(text: string): string | null {
+  const trimmed = text.trim();
+  const bracket = /^(\[[^\]]*\])/.exec(trimmed)?.[1];
+  const host = bracket ?? trimmed.replace(/:[^:]*$/, '');
+  const parsed = parseHostPort(`${host}:1`);
+  return parsed.ok ? parsed.value.host : null;
+}
+
+/** One text for hosts that are the same one written differently. */
+export function sameHost(host: string): string {
+  const plain = host.toLowerCase();
+  return plain === 'localhost' || plain === '::1' ? '127.0.0.1' : plain;
 }
 
 export function formatHostPort({ host, port }: HostPort): string {

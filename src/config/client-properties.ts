@@ -1,3 +1,5 @@
+import { nearest } from './edit-distance.ts';
+
 /**
  * The Kafka client properties of one cluster, as they stand in the YAML. They are taken verbatim; those that Isthmus
  * knows are used, those that it cannot honour yet are refused by name, never ignored: a `security.protocol` that is
@@ -43,6 +45,11 @@ export function judgeProperty(name: string, value: string): PropertyVerdict {
   if (USED.has(name)) return { kind: 'used' };
   if (NO_EFFECT.has(name)) return { kind: 'no-effect' };
   return { kind: 'unknown', message: `${name} is not a client property that Isthmus knows; remove it` };
+}
+
+/** The property that a name nearly is; null when none is like it. */
+export function likelyProperty(name: string): string | null {
+  return nearest(name, [...USED.keys(), 'security.protocol', ...NO_EFFECT]);
 }
 
 export function clientIdOf(properties: ClientProperties, otherwise: string): string {

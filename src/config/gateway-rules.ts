@@ -1,17 +1,15 @@
-import { type HostPort, isWildcard, parseHostPort } from './address.ts';
-import { knownClusters, type Placed } from './mirror-rules.ts';
-import type { Path, Places } from './places.ts';
-import { parseNumbers } from './ranges.ts';
+import { type HostPort, hostOf, isWildcard, parseHostPort } from './address.ts';
+import { type Clusters, unknownCluster } from './cluster-rules.ts';
+import type { Findings } from './findings.ts';
+import { isKnown, type Known, knownItems, type Unknown } from './known.ts';
+import type { Path } from './places.ts';
+import type { WantedPort } from './port-rules.ts';
+import { type Numbers, readNumbers } from './ranges.ts';
 import type { GatewayInput, MirrorInput } from './schema.ts';
-import type { Fault, GatewayConfig } from './types.ts';
+import type { GatewayConfig } from './types.ts';
 
-/** One port that will be bound, to find two that want the same. */
-export interface WantedPort {
-  readonly host: string;
-  readonly port: number;
-  readonly what: string;
-  readonly path: Path;
-}
+type Given = Known<GatewayInput>;
+type Mirrors = readonly (Known<MirrorInput> | Unknown)[] | Unknown;
 
 const MIB = 1024 * 1024;
 
@@ -23,150 +21,179 @@ export const gatewayLimitDefaults = {
   delayedCloseMs: 1_000,
 };
 
-/** Checks one gateway and builds its configuration; null when a fault stands in the way. */
-export function buildGateway(
-  { value: gateway, path }: Placed<GatewayInput>,
-  clusters: ReadonlyMap<string, unknown>,
-  mirrors: readonly Placed<MirrorInput>[],
-  places: Places,
-  wanted: WantedPort[],
-): { config: GatewayConfig | null; faults: Fault[] } {
-  const faults: Fault[] = [];
-  const fault = (rest: Path, message: string): void => {
-    faults.push(places.fault([...path, ...rest], message));
-  };
+/** Judges all gateways; a configuration is built of those without a fault. */
+export function readGateways(
+  gateways: readonly (Given | Unknown)[] | Unknown,
+  clusters: Clusters | Unknown,
+  mirrors: Mirrors,
+  findings: Findings,
+): { readonly configs: GatewayConfig[]; readonly wanted: WantedPort[] } {
+  const configs: GatewayConfig[] = [];
+  const wanted: WantedPort[] = [];
+  const names = new Set<string>();
+  for (const [index, gateway] of isKnown(gateways) ? gateways.entries() : []) {
+    if (!isKnown(gateway)) continue;
+    const path: Path = ['gateways', index];
+    if (isKnown(gateway.name)) {
+      if (names.has(gateway.name)) {
+        findings.fault([...path, 'name'], `a second gateway named ${gateway.name}; names are unique`);
+      }
+      names.add(gateway.name);
+    }
+    judgeCluster(gateway, path, clusters, findings);
+    judgeLater(gateway, path, findings);
+    judgeMirrorRole(gateway, path, mirrors, findings);
+    const config = readAddresses(gateway, path, findings, wanted);
+    if (config !== null) configs.push(config);
+  }
+  return { configs, wanted };
+}
+
+function judgeCluster(gateway: Given, path: Path, clusters: Clusters | Unknown, findings: Findings): void {
+  const { cluster } = gateway;
+  if (!isKnown(cluster) || !isKnown(clusters) || clusters.has(cluster)) return;
+  findings.fault([...path, 'cluster'], unknownCluster(cluster, clusters));
+}
+
+function judgeLater(gateway: Given, path: Path, findings: Findings): void {
   for (const key of ['tls', 'sasl', 'virtual'] as const) {
     if (gateway[key] === undefined) continue;
     const what = key === 'virtual' ? 'virtual clusters come' : `${key.toUpperCase()} comes`;
-    faults.push(places.keyFault([...path, key], `${what} later; remove the key`));
+    findings.keyFault([...path, key], `${what} later; remove the key`);
   }
-  if (!clusters.has(gateway.cluster)) {
-    fault(['cluster'], `no cluster is named ${gateway.cluster}; ${knownClusters(clusters)}`);
-  }
+}
 
-  const bind = parseHostPort(gateway.bind);
-  if (!bind.ok) fault(['bind'], bind.message);
-  const advertise = advertised(gateway, bind.ok ? bind.value : null, fault);
-
-  const ids = parseNumbers(gateway.nodeIds, 0, 0x7fffffff);
-  if (!ids.ok) fault(['nodeIds'], ids.message);
-  const ports = parseNumbers(gateway.brokerPorts, 1, 65_535);
-  if (!ports.ok) fault(['brokerPorts'], ports.message);
-  if (ids.ok && ports.ok && ids.value.length !== ports.value.length) {
-    fault(
-      ['brokerPorts'],
-      `${ports.value.length} ports for ${ids.value.length} node ids; they are matched in order, so the counts must agree`,
-    );
+function readAddresses(
+  gateway: Given,
+  path: Path,
+  findings: Findings,
+  wanted: WantedPort[],
+): GatewayConfig | null {
+  const bind = readBind(gateway, path, findings);
+  const advertise = readAdvertise(gateway, bind.host, path, findings);
+  const ids = numbersOf(gateway.nodeIds, 0, 0x7fffffff);
+  const ports = numbersOf(gateway.brokerPorts, 1, 65_535);
+  for (const message of ids?.messages ?? []) findings.fault([...path, 'nodeIds'], message);
+  for (const message of ports?.messages ?? []) findings.fault([...path, 'brokerPorts'], message);
+  const areWhole = ids?.messages.length === 0 && ports?.messages.length === 0;
+  if (areWhole && ids.numbers.length !== ports.numbers.length) {
+    const message = `${ports.numbers.length} ports for ${ids.numbers.length} node ids; they are matched in order, so the counts must agree`;
+    findings.fault([...path, 'brokerPorts'], message);
   }
-  if (bind.ok) {
-    wanted.push({ ...bind.value, what: `gateway ${gateway.name} bind`, path: [...path, 'bind'] });
-    for (const port of ports.ok ? ports.value : []) {
-      const what = `gateway ${gateway.name} broker port`;
-      wanted.push({ host: bind.value.host, port, what, path: [...path, 'brokerPorts'] });
-    }
+  const name = isKnown(gateway.name) ? `gateway ${gateway.name}` : 'another gateway';
+  if (bind.address !== null) {
+    wanted.push({ ...bind.address, what: `bind of ${name}`, path: [...path, 'bind'] });
   }
-  mirrorRole(gateway, mirrors, fault);
-
-  if (faults.length > 0 || !bind.ok || !ids.ok || !ports.ok || advertise === null)
-    return { config: null, faults };
+  const portsPath: Path = [...path, 'brokerPorts'];
+  for (const port of ports?.numbers ?? []) {
+    wanted.push({ host: bind.host, port, what: `brokerPorts of ${name}`, path: portsPath });
+  }
+  const { address } = bind;
+  if (!areWhole || address === null || advertise === null || !isWholeGateway(gateway)) return null;
   return {
-    faults,
-    config: {
-      name: gateway.name,
-      cluster: gateway.cluster,
-      role: gateway.role,
-      mirror: gateway.mirror ?? null,
-      bind: bind.value,
-      advertise,
-      brokerPorts: new Map(ids.value.map((id, index) => [id, ports.value[index] as number])),
-      readOnlyError: gateway.readOnlyError,
-      limits: { ...gatewayLimitDefaults, ...withoutUndefined(gateway.limits ?? {}) },
-    },
+    name: gateway.name,
+    cluster: gateway.cluster,
+    role: gateway.role,
+    mirror: gateway.mirror ?? null,
+    bind: address,
+    advertise,
+    brokerPorts: new Map(ids.numbers.map((id, index) => [id, ports.numbers[index] as number])),
+    readOnlyError: gateway.readOnlyError,
+    limits: { ...gatewayLimitDefaults, ...withoutUndefined(gateway.limits ?? {}) },
   };
 }
 
-function advertised(
-  gateway: GatewayInput,
-  bind: HostPort | null,
-  fault: (rest: Path, message: string) => void,
+function isWholeGateway(gateway: Given): gateway is GatewayInput {
+  const parts = [
+    ...Object.values(gateway),
+    ...Object.values(isKnown(gateway.limits) ? (gateway.limits ?? {}) : {}),
+  ];
+  return parts.every(isKnown);
+}
+
+function numbersOf(given: Given['nodeIds'], lowest: number, highest: number): Numbers | null {
+  // the parts of a list are of a union, and so are known when the list is
+  return isKnown(given) ? readNumbers(given as GatewayInput['nodeIds'], lowest, highest) : null;
+}
+
+/** The host may be known when the port is not. */
+function readBind(
+  { bind }: Given,
+  path: Path,
+  findings: Findings,
+): { readonly address: HostPort | null; readonly host: string | null } {
+  if (!isKnown(bind)) return { address: null, host: null };
+  const parsed = parseHostPort(bind);
+  if (parsed.ok) return { address: parsed.value, host: parsed.value.host };
+  findings.fault([...path, 'bind'], parsed.message);
+  return { address: null, host: hostOf(bind) };
+}
+
+function readAdvertise(
+  { advertise }: Given,
+  bindHost: string | null,
+  path: Path,
+  findings: Findings,
 ): string | null {
-  if (gateway.advertise === undefined) {
-    if (bind === null) return null;
-    if (!isWildcard(bind.host)) return bind.host;
-    fault(
-      ['bind'],
-      `${bind.host} is every interface and no address that clients can use; add advertise: HOST`,
+  if (!isKnown(advertise)) return null;
+  if (advertise === undefined) {
+    if (bindHost === null || !isWildcard(bindHost)) return bindHost;
+    findings.fault(
+      [...path, 'bind'],
+      `${bindHost} is every interface and no address that clients can use; add advertise: HOST`,
     );
     return null;
   }
-  const host = gateway.advertise.trim().replace(/^\[(.*)\]$/, '$1');
+  const host = advertise.trim().replace(/^\[(.*)\]$/, '$1');
   const withPort = parseHostPort(host.includes(':') ? `[${host}]:1` : `${host}:1`);
-  if (withPort.ok && isWildcard(host)) {
-    fault(['advertise'], `${host} is every interface and no address that clients can use; name a host`);
-    return null;
+  if (withPort.ok && !isWildcard(host)) return host;
+  let message = `"${advertise}" is not a host name or address`;
+  if (withPort.ok) message = `${host} is every interface and no address that clients can use; name a host`;
+  else if (parseHostPort(advertise).ok) {
+    message = `"${advertise}" has a port; advertise is a host only, the ports are those of bind and brokerPorts`;
   }
-  if (withPort.ok) return host;
-  const message = parseHostPort(gateway.advertise).ok
-    ? `"${gateway.advertise}" has a port; advertise is a host only, the ports are those of bind and brokerPorts`
-    : `"${gateway.advertise}" is not a host name or address`;
-  fault(['advertise'], message);
+  findings.fault([...path, 'advertise'], message);
   return null;
 }
 
-function mirrorRole(
-  gateway: GatewayInput,
-  mirrors: readonly Placed<MirrorInput>[],
-  fault: (rest: Path, message: string) => void,
-): void {
-  if (gateway.role === 'client') {
-    if (gateway.mirror !== undefined) fault(['mirror'], 'only a gateway with role: mirror names a mirror');
+function judgeMirrorRole(gateway: Given, path: Path, mirrors: Mirrors, findings: Findings): void {
+  const { role, mirror: name } = gateway;
+  const at: Path = [...path, 'mirror'];
+  if (!isKnown(role) || !isKnown(name)) return;
+  if (role === 'client') {
+    if (name !== undefined) findings.fault(at, 'only a gateway with role: mirror names a mirror');
     return;
   }
-  if (gateway.mirror === undefined) {
-    fault(['role'], 'role: mirror also needs mirror: NAME');
+  if (name === undefined) {
+    findings.fault([...path, 'role'], 'role: mirror also needs mirror: NAME');
     return;
   }
-  const mirror = mirrors.find(({ value }) => value.name === gateway.mirror)?.value;
+  const known = knownItems(mirrors);
+  const mirror = known.find((one) => one.name === name);
   if (mirror === undefined) {
-    fault(['mirror'], `no mirror is named ${gateway.mirror}`);
+    // one whose name has a fault may be meant
+    const areAllNamed = isKnown(mirrors) && mirrors.every((one) => isKnown(one) && isKnown(one.name));
+    if (areAllNamed) findings.fault(at, unknownMirror(name, known));
     return;
   }
-  if (mirror.destination !== gateway.cluster) {
-    fault(
-      ['mirror'],
-      `mirror ${mirror.name} writes to ${mirror.destination}, but this gateway leads to ${gateway.cluster}`,
+  const { destination, copier } = mirror;
+  if (isKnown(destination) && isKnown(gateway.cluster) && destination !== gateway.cluster) {
+    findings.fault(
+      at,
+      `mirror ${name} writes to ${destination}, but this gateway leads to ${gateway.cluster}`,
     );
   }
-  if (mirror.copier !== 'external') {
-    fault(
-      ['mirror'],
-      `mirror ${mirror.name} is copied by its own link; set copier: external there to copy through this gateway`,
+  if (copier === 'link') {
+    findings.fault(
+      at,
+      `mirror ${name} is copied by its own link; set copier: external there to copy through this gateway`,
     );
   }
 }
 
-/** Two listeners that want one port; the fault stands at the second. */
-export function portFaults(wanted: readonly WantedPort[], places: Places): Fault[] {
-  const faults: Fault[] = [];
-  const told = new Set<string>();
-  wanted.forEach((here, index) => {
-    const other = wanted
-      .slice(0, index)
-      .find((there) => there.port === here.port && hostsMeet(there.host, here.host));
-    if (other === undefined) return;
-    const message = `port ${here.port} is already that of ${other.what}`;
-    const key = `${here.path.join('.')} ${other.what}`;
-    if (told.has(key)) return;
-    told.add(key);
-    faults.push(places.fault(here.path, message));
-  });
-  return faults;
-}
-
-function hostsMeet(a: string, b: string): boolean {
-  const plain = (host: string): string =>
-    host === 'localhost' || host === '::1' ? '127.0.0.1' : host.toLowerCase();
-  return plain(a) === plain(b) || isWildcard(a) || isWildcard(b);
+function unknownMirror(name: string, mirrors: readonly Known<MirrorInput>[]): string {
+  const names = mirrors.map((one) => String(one.name));
+  return `no mirror is named ${name}; ${names.length === 0 ? 'there are none under mirrors:' : `known are ${names.join(', ')}`}`;
 }
 
 export function withoutUndefined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {

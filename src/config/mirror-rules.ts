@@ -1,171 +1,187 @@
-import { type HostPort, formatHostPort } from './address.ts';
-import type { Path, Places } from './places.ts';
-import type { MirrorInput } from './schema.ts';
-import { covers, isPattern, parsePattern, parseTopicEntry, type TopicEntry } from './topic-entries.ts';
-import type { Fault } from './types.ts';
+import { type Clusters, judgeDestinations, pairOf, sharedAddress, unknownCluster } from './cluster-rules.ts';
+import type { Findings } from './findings.ts';
+import { isKnown, type Known, knownItems, type Unknown } from './known.ts';
+import { judgeOwners, type MirrorTopics } from './mirror-topics.ts';
+import type { Path } from './places.ts';
+import type { GatewayInput, MirrorInput } from './schema.ts';
+import {
+  isPattern,
+  parseExcludedTopic,
+  parsePattern,
+  parseTopicEntry,
+  slowness,
+  type TopicEntry,
+} from './topic-entries.ts';
 
-export interface Placed<T> {
-  readonly value: T;
-  readonly path: Path;
-}
+type Given = Known<MirrorInput>;
+type Gateways = readonly (Known<GatewayInput> | Unknown)[] | Unknown;
 
 /** Checks of mirrors that need more than one place: names, clusters, patterns, two mirrors for one topic. */
-export function mirrorFaults(
-  mirrors: readonly Placed<MirrorInput>[],
-  clusters: ReadonlyMap<string, readonly HostPort[]>,
-  places: Places,
-): { faults: Fault[]; warnings: Fault[] } {
-  const faults: Fault[] = [];
-  const warnings: Fault[] = [];
-  const names = new Map<string, Placed<MirrorInput>>();
-  for (const { value: mirror, path } of mirrors) {
-    const at = (...rest: Path): Path => [...path, ...rest];
-    if (names.has(mirror.name))
-      faults.push(places.fault(at('name'), `a second mirror named ${mirror.name}; names are unique`));
-    names.set(mirror.name, { value: mirror, path });
-    for (const end of ['source', 'destination'] as const) {
-      if (clusters.has(mirror[end])) continue;
-      faults.push(places.fault(at(end), `no cluster is named ${mirror[end]}; ${knownClusters(clusters)}`));
+export function judgeMirrors(
+  mirrors: readonly (Given | Unknown)[] | Unknown,
+  gateways: Gateways,
+  clusters: Clusters | Unknown,
+  findings: Findings,
+): void {
+  const names = new Set<string>();
+  const topics: MirrorTopics[] = [];
+  const samePairs = new Set<string>();
+  for (const [index, mirror] of isKnown(mirrors) ? mirrors.entries() : []) {
+    if (!isKnown(mirror)) continue;
+    const path: Path = ['mirrors', index];
+    if (isKnown(mirror.name)) {
+      if (names.has(mirror.name)) {
+        findings.fault([...path, 'name'], `a second mirror named ${mirror.name}; names are unique`);
+      }
+      names.add(mirror.name);
     }
-    const same = sameCluster(mirror, clusters);
-    if (same !== null) faults.push(places.fault(at('destination'), same));
-    for (const list of ['include', 'exclude'] as const) {
-      mirror.topics[list].forEach((entry, index) => {
-        const parsed = isPattern(entry) || list === 'include' ? parseTopicEntry(entry) : null;
-        if (parsed?.kind === 'bad') faults.push(places.fault(at('topics', list, index), parsed.message));
-      });
-      mirror.groups?.[list].forEach((entry, index) => {
-        const parsed = isPattern(entry) ? parsePattern(entry) : null;
-        if (parsed?.kind === 'bad') faults.push(places.fault(at('groups', list, index), parsed.message));
-      });
-    }
-    faults.push(...laterFaults(mirror, at, places));
-    if (mirror.groups !== undefined) {
-      warnings.push(
-        places.keyFault(
-          at('groups'),
-          'group offsets are not synced yet (that comes later); the entry is kept for then',
-        ),
-      );
-    }
-    if (mirror.topics.include.length === 0) {
-      warnings.push(
-        places.fault(
-          at('topics', 'include'),
-          'no topic is named; nothing is mirrored until `mirror start` names one',
-        ),
-      );
-    }
+    judgeEnds(mirror, path, clusters, samePairs, findings);
+    topics.push(readTopics(mirror, path, findings));
+    judgeGroups(mirror, path, findings);
+    judgeLater(mirror, path, findings);
+    warnUnguarded(mirror, path, gateways, findings);
   }
-  faults.push(...overlaps(mirrors, places));
-  return { faults, warnings };
-}
-
-function laterFaults(mirror: MirrorInput, at: (...rest: Path) => Path, places: Places): Fault[] {
-  const faults: Fault[] = [];
-  if (mirror.acls !== undefined)
-    faults.push(places.keyFault(at('acls'), 'the sync of ACLs comes later; remove the key'));
-  if (mirror.lineage !== undefined) {
-    faults.push(places.keyFault(at('lineage'), 'lineage checks come later; remove the key'));
-  }
-  return [
-    ...faults,
-    ...laterLinkFaults(mirror.link, at('link'), places),
-    ...laterAppendFaults(mirror.append, at('append'), places),
+  judgeOwners(topics, findings);
+  const destinations = [
+    ...knownItems(mirrors).map(({ destination }) => destination),
+    ...knownItems(gateways).map(({ cluster }) => cluster),
   ];
+  judgeDestinations(new Set(destinations.filter(isKnown)), samePairs, clusters, findings);
 }
 
-export function laterLinkFaults(link: MirrorInput['link'], path: Path, places: Places): Fault[] {
-  if (link?.maxBytesPerSecond === undefined) return [];
-  return [places.keyFault([...path, 'maxBytesPerSecond'], 'a bound on the rate comes later; remove the key')];
-}
-
-export function laterAppendFaults(append: MirrorInput['append'], path: Path, places: Places): Fault[] {
-  const faults: Fault[] = [];
-  if (append?.moveLeadership === true) {
-    faults.push(
-      places.fault(
-        [...path, 'moveLeadership'],
-        'moving leaderships comes later; leave it out or say false (probes are used)',
-      ),
-    );
-  }
-  if (append?.taintHold !== undefined) {
-    faults.push(
-      places.keyFault(
-        [...path, 'taintHold'],
-        'tainted brokers come later, with moveLeadership; remove the key',
-      ),
-    );
-  }
-  return faults;
-}
-
-export function knownClusters(clusters: ReadonlyMap<string, unknown>): string {
-  return clusters.size === 0
-    ? 'there are none under clusters:'
-    : `known are ${[...clusters.keys()].join(', ')}`;
-}
-
-function sameCluster(mirror: MirrorInput, clusters: ReadonlyMap<string, readonly HostPort[]>): string | null {
-  if (mirror.source === mirror.destination) {
-    return `source and destination are both ${mirror.source}; a mirror needs two clusters`;
-  }
-  const source = new Set(clusters.get(mirror.source)?.map(formatHostPort));
-  const shared = clusters
-    .get(mirror.destination)
-    ?.map(formatHostPort)
-    .find((address) => source.has(address));
-  if (shared === undefined) return null;
-  return `clusters ${mirror.source} and ${mirror.destination} share the address ${shared}; a mirror needs two clusters`;
-}
-
-interface PlacedEntry {
-  readonly mirror: MirrorInput;
-  readonly entry: TopicEntry;
-  readonly text: string;
-  readonly path: Path;
-}
-
-/** A topic of a destination has one mirror. Two patterns are only compared by text: more can't be decided here. */
-function overlaps(mirrors: readonly Placed<MirrorInput>[], places: Places): Fault[] {
-  const faults: Fault[] = [];
-  const before: PlacedEntry[] = [];
-  for (const { value: mirror, path } of mirrors) {
-    const own: PlacedEntry[] = mirror.topics.include.map((text, index) => ({
-      mirror,
-      entry: parseTopicEntry(text),
-      text,
-      path: [...path, 'topics', 'include', index],
-    }));
-    for (const here of own) {
-      const other = before.find(
-        (there) => there.mirror.destination === mirror.destination && collide(there, here),
-      );
-      if (other === undefined) continue;
-      const what = here.entry.kind === 'literal' ? `topic ${here.entry.name}` : `topics of ${here.text}`;
-      faults.push(
-        places.fault(
-          here.path,
-          `${what} on ${mirror.destination} already belongs to mirror ${other.mirror.name} (${other.text}); a topic has one mirror`,
-        ),
-      );
+function judgeEnds(
+  mirror: Given,
+  path: Path,
+  clusters: Clusters | Unknown,
+  samePairs: Set<string>,
+  findings: Findings,
+): void {
+  const { source, destination } = mirror;
+  if (isKnown(clusters)) {
+    for (const end of ['source', 'destination'] as const) {
+      const name = mirror[end];
+      if (isKnown(name) && !clusters.has(name))
+        findings.fault([...path, end], unknownCluster(name, clusters));
     }
-    before.push(...own);
   }
-  return faults;
-}
-
-function collide(a: PlacedEntry, b: PlacedEntry): boolean {
-  if (a.entry.kind === 'pattern' && b.entry.kind === 'pattern') return a.text === b.text;
-  const literal =
-    a.entry.kind === 'literal' ? a.entry.name : b.entry.kind === 'literal' ? b.entry.name : null;
-  return literal !== null && takes(a, literal) && takes(b, literal);
-}
-
-function takes({ mirror, entry }: PlacedEntry, topic: string): boolean {
-  const excluded = mirror.topics.exclude.some(
-    (text) => text === topic || covers(parseTopicEntry(text), topic),
+  if (!isKnown(source) || !isKnown(destination)) return;
+  const at: Path = [...path, 'destination'];
+  if (source === destination) {
+    findings.fault(at, `source and destination are both ${source}; a mirror needs two clusters`);
+    return;
+  }
+  if (!isKnown(clusters)) return;
+  const shared = sharedAddress(clusters.get(source), clusters.get(destination));
+  if (shared === null) return;
+  samePairs.add(pairOf(source, destination));
+  findings.fault(
+    at,
+    `clusters ${source} and ${destination} share the address ${shared}; a mirror needs two clusters`,
   );
-  return !excluded && covers(entry, topic);
+}
+
+function readTopics(mirror: Given, path: Path, findings: Findings): MirrorTopics {
+  const { name, destination, topics } = mirror;
+  const known = isKnown(topics) ? topics : undefined;
+  const read = (
+    list: 'include' | 'exclude',
+    parse: (text: string) => TopicEntry,
+  ): MirrorTopics['include'] => {
+    const entries = known?.[list];
+    if (entries === undefined || !isKnown(entries)) return [];
+    return entries.map((text, index) => {
+      const at: Path = [...path, 'topics', list, index];
+      if (!isKnown(text)) return { text: '', path: at, entry: { kind: 'bad', message: '' } };
+      return { text, path: at, entry: judged(parse(text), at, findings) };
+    });
+  };
+  const include = read('include', parseTopicEntry);
+  const exclude = read('exclude', parseExcludedTopic);
+  if (known !== undefined && isKnown(known.include) && known.include.length === 0) {
+    findings.warning(
+      [...path, 'topics', 'include'],
+      'no topic is named; nothing is mirrored until `mirror start` names one',
+    );
+  }
+  const isExcludeWhole =
+    known !== undefined && isKnown(known.exclude) && exclude.every(({ entry }) => entry.kind !== 'bad');
+  return {
+    mirror: isKnown(name) ? name : null,
+    destination: isKnown(destination) ? destination : null,
+    include,
+    exclude: isExcludeWhole ? exclude.map(({ entry }) => entry) : null,
+  };
+}
+
+/** A pattern that would hold the process up is as bad as one that is none. */
+function judged(entry: TopicEntry, at: Path, findings: Findings): TopicEntry {
+  const message = entry.kind === 'bad' ? entry.message : slowness(entry);
+  if (message === null) return entry;
+  findings.fault(at, message);
+  return { kind: 'bad', message };
+}
+
+function judgeGroups(mirror: Given, path: Path, findings: Findings): void {
+  const { groups } = mirror;
+  if (groups === undefined) return;
+  findings.keyWarning(
+    [...path, 'groups'],
+    'group offsets are not synced yet (that comes later); the entry is kept for then',
+  );
+  if (!isKnown(groups)) return;
+  for (const list of ['include', 'exclude'] as const) {
+    const entries = groups[list];
+    if (!isKnown(entries)) continue;
+    for (const [index, text] of entries.entries()) {
+      if (isKnown(text) && isPattern(text)) {
+        judged(parsePattern(text), [...path, 'groups', list, index], findings);
+      }
+    }
+  }
+}
+
+function judgeLater(mirror: Given, path: Path, findings: Findings): void {
+  if (mirror.acls !== undefined) {
+    findings.keyFault([...path, 'acls'], 'the sync of ACLs comes later; remove the key');
+  }
+  if (mirror.lineage !== undefined) {
+    findings.keyFault([...path, 'lineage'], 'lineage checks come later; remove the key');
+  }
+  judgeLaterLink(mirror.link, [...path, 'link'], findings);
+  judgeLaterAppend(mirror.append, [...path, 'append'], findings);
+}
+
+export function judgeLaterLink(link: Given['link'], path: Path, findings: Findings): void {
+  if (link === undefined || !isKnown(link) || link.maxBytesPerSecond === undefined) return;
+  findings.keyFault([...path, 'maxBytesPerSecond'], 'a bound on the rate comes later; remove the key');
+}
+
+export function judgeLaterAppend(append: Given['append'], path: Path, findings: Findings): void {
+  if (append === undefined || !isKnown(append)) return;
+  if (append.moveLeadership === true) {
+    findings.fault(
+      [...path, 'moveLeadership'],
+      'moving leaderships comes later; leave it out or say false (probes are used)',
+    );
+  }
+  if (append.taintHold !== undefined) {
+    findings.keyFault(
+      [...path, 'taintHold'],
+      'tainted brokers come later, with moveLeadership; remove the key',
+    );
+  }
+}
+
+/** Only when it is sure: a gateway of which cluster or role is unknown may be the one. */
+function warnUnguarded({ destination }: Given, path: Path, gateways: Gateways, findings: Findings): void {
+  if (!isKnown(destination) || !isKnown(gateways)) return;
+  const leads = gateways.some(
+    (one) =>
+      !isKnown(one) ||
+      ((!isKnown(one.cluster) || one.cluster === destination) &&
+        (!isKnown(one.role) || one.role === 'client')),
+  );
+  if (leads) return;
+  const message = `no gateway leads to ${destination}: verbs and the read-only guard need one`;
+  findings.warning([...path, 'destination'], message);
 }

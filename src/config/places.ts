@@ -1,28 +1,51 @@
-import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { LineCounter, parseDocument } from 'yaml';
+import { syntaxFaults } from './syntax-faults.ts';
 import type { Fault } from './types.ts';
+import { type Tree, treeOf } from './yaml-tree.ts';
 
 export type Path = readonly (string | number)[];
 
 /** A parsed YAML file that can tell where a path stands in it. */
 export class Places {
   readonly file: string;
-  readonly document: Document;
+  /** null when the text is no YAML. */
+  readonly tree: Tree | null;
+  /** Of the YAML itself: what keeps it from being read, or else keys that stand twice, dead aliases and the like. */
+  readonly faults: readonly Fault[];
   readonly #lines = new LineCounter();
-  readonly #text: string;
+  readonly #lastText: number;
 
   constructor(file: string, text: string) {
     this.file = file;
-    this.#text = text;
-    this.document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, uniqueKeys: true });
-  }
-
-  /** Syntax errors, duplicate keys among them. */
-  syntaxFaults(): Fault[] {
-    return this.document.errors.map((error) => {
-      const message =
-        error.code === 'DUPLICATE_KEY' ? 'this key stands there twice; keep one' : sentence(error.message);
-      return this.#faultAt(error.pos[0], [], message);
+    // a byte order mark is no column
+    const plain = text.startsWith('\uFEFF') ? text.slice(1) : text;
+    this.#lastText = plain.trimEnd().length;
+    const document = parseDocument(plain, {
+      lineCounter: this.#lines,
+      prettyErrors: false,
+      // looked for in the tree: the library compares every key with every other
+      uniqueKeys: false,
+      logLevel: 'error',
     });
+    const later = document.errors.find(({ code }) => code === 'MULTIPLE_DOCS');
+    const syntax = document.errors.filter(({ code }) => code !== 'MULTIPLE_DOCS');
+    const faults = syntaxFaults(document, syntax, plain).map(({ at, message }) =>
+      this.#faultAt(at, [], message),
+    );
+    if (later !== undefined) {
+      const message =
+        'a second document begins here; the file is one document, so remove the --- or what follows';
+      faults.push(this.#faultAt(later.pos[0], [], message));
+    }
+    if (syntax.length > 0) {
+      this.tree = null;
+    } else {
+      const { tree, faults: found } = treeOf(document.contents);
+      const empty = tree.kind === 'leaf' && tree.value === null;
+      this.tree = empty && later !== undefined ? { kind: 'unknown', at: 0 } : tree;
+      faults.push(...found.map(({ at, path, message }) => this.#faultAt(at, path, message)));
+    }
+    this.faults = faults;
   }
 
   /** At the value of the path, or at the nearest place above it when there is none. */
@@ -35,10 +58,14 @@ export class Places {
     return this.#faultAt(this.#offset(path, true), path, message);
   }
 
+  /** Line of the value of the path, from 1. */
+  lineOf(path: Path): number {
+    return this.fault(path, '').line;
+  }
+
   #faultAt(offset: number, path: Path, message: string): Fault {
     // a document that ends in a line break has its end on the line behind; people look at the last one with text
-    const at = Math.min(offset, this.#text.trimEnd().length);
-    const { line, col } = this.#lines.linePos(at);
+    const { line, col } = this.#lines.linePos(Math.min(offset, this.#lastText));
     return {
       file: this.file,
       line: Math.max(1, line),
@@ -49,33 +76,23 @@ export class Places {
   }
 
   #offset(path: Path, key: boolean): number {
-    let node: unknown = this.document.contents;
-    let offset = start(node) ?? 0;
+    let here = this.tree;
+    let offset = here?.at ?? 0;
     for (const [index, part] of path.entries()) {
-      if (isMap(node)) {
-        const pair = node.items.find((item) => isScalar(item.key) && String(item.key.value) === String(part));
-        if (pair === undefined) return offset;
-        const keyStart = start(pair.key);
-        offset =
-          key && index === path.length - 1 ? (keyStart ?? offset) : (start(pair.value) ?? keyStart ?? offset);
-        node = pair.value;
-      } else if (isSeq(node)) {
-        const item = node.items[Number(part)];
+      if (here?.kind === 'map') {
+        const entry = here.entries.get(String(part));
+        if (entry === undefined) return offset;
+        offset = key && index === path.length - 1 ? entry.keyAt : entry.tree.at;
+        here = entry.tree;
+      } else if (here?.kind === 'list') {
+        const item: Tree | undefined = here.items[Number(part)];
         if (item === undefined) return offset;
-        offset = start(item) ?? offset;
-        node = item;
+        offset = item.at;
+        here = item;
       } else {
         return offset;
       }
     }
     return offset;
   }
-}
-
-function start(node: unknown): number | undefined {
-  return (node as Node | null | undefined)?.range?.[0];
-}
-
-function sentence(message: string): string {
-  return message.split('\n')[0]?.trim() ?? message;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /**
  * Shape of the YAML file: names, kinds and defaults. What needs more than one place to judge (unknown clusters,
- * overlapping ports) stands in gateway-rules.ts and mirror-rules.ts. `docs/CONFIG.md` describes every key for people.
+ * overlapping ports) stands in the files that end in -rules. `docs/CONFIG.md` describes every key for people.
  */
 const name = z
   .string()
@@ -11,7 +11,13 @@ const positive = z.int().min(1);
 const milliseconds = z.int().min(1);
 const millisecondsOrNever = z.int().min(0);
 const property = z.union([z.string(), z.number(), z.boolean()]);
-const numbers = z.union([z.string(), z.number(), z.array(z.union([z.string(), z.number()]))]);
+const numbers = z
+  .union([z.string(), z.number(), z.array(z.union([z.string(), z.number()]))])
+  .describe('a list of numbers such as 1-3 or "1,2,5"');
+const hostAndPort = z.string().describe('host:port');
+
+/** Faults never repeat what stands there. */
+export const secretText = z.string().describe('a reference, ${file:PATH} or ${env:NAME}');
 
 const MIB = 1024 * 1024;
 
@@ -44,7 +50,7 @@ export const gatewaySchema = z.strictObject({
   cluster: z.string(),
   role: z.enum(['client', 'mirror']).default('client'),
   mirror: z.string().optional(),
-  bind: z.string(),
+  bind: hostAndPort,
   advertise: z.string().optional(),
   nodeIds: numbers,
   brokerPorts: numbers,
@@ -88,7 +94,7 @@ export const configSchema = z.strictObject({
   clusters: z.record(z.string(), z.record(z.string(), property)),
   gateways: z.array(gatewaySchema).default([]),
   mirrors: z.array(mirrorSchema).default([]),
-  admin: z.strictObject({ bind: z.string(), token: z.string().optional() }).optional(),
+  admin: z.strictObject({ bind: hostAndPort, token: secretText.optional() }).optional(),
   state: z
     .strictObject({
       topic: z.string().optional(),
@@ -101,8 +107,13 @@ export const configSchema = z.strictObject({
   gaps: z.strictObject({ maxMarkers: z.int().min(0).optional() }).optional(),
 });
 
+export const adminSchema = configSchema.shape.admin.unwrap();
+export const stateSchema = configSchema.shape.state.unwrap();
+
 export type GatewayInput = z.output<typeof gatewaySchema>;
 export type MirrorInput = z.output<typeof mirrorSchema>;
+export type LinkInput = z.output<typeof linkSchema>;
+export type AppendInput = z.output<typeof appendSchema>;
 
 /** JSON Schema (draft 2020-12) for editors: `# yaml-language-server: $schema=...`. */
 export function jsonSchema(): Record<string, unknown> {

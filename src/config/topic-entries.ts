@@ -1,3 +1,5 @@
+import { isTooSlow, matching } from './pattern-guard.ts';
+
 /** Entries of `topics.include` and `groups.include`: a literal name, or `/.../` matched against the whole name. */
 export type TopicEntry =
   | { readonly kind: 'literal'; readonly name: string }
@@ -12,7 +14,7 @@ export function isPattern(entry: string): boolean {
 
 export function parseTopicEntry(entry: string): TopicEntry {
   if (isPattern(entry)) return parsePattern(entry);
-  if (entry === '') return bad('an empty name');
+  if (entry === '') return bad('an empty name; write a topic name, or a pattern such as /payments-.*/');
   if (/^\^|[*+?()[\]{}|\\]|\$$/.test(entry)) {
     return bad(`"${entry}" is not a topic name; a regular expression is written between slashes: /${entry}/`);
   }
@@ -25,11 +27,20 @@ export function parseTopicEntry(entry: string): TopicEntry {
   return { kind: 'literal', name: entry };
 }
 
+/** What is excluded may be an internal topic, that changes nothing. */
+export function parseExcludedTopic(entry: string): TopicEntry {
+  return entry.startsWith('__') && LEGAL_TOPIC.test(entry)
+    ? { kind: 'literal', name: entry }
+    : parseTopicEntry(entry);
+}
+
 /** Group ids may hold anything, so only patterns can be wrong. */
 export function parsePattern(entry: string): TopicEntry {
   const text = entry.slice(1, -1);
   if (text === '') return bad('an empty pattern matches no name; write for example /payments-.*/');
   try {
+    // by itself first: "a)|(b" is none, though it is one inside of the group below
+    new RegExp(text, 'u');
     return { kind: 'pattern', text, regex: new RegExp(`^(?:${text})$`, 'u') };
   } catch (error) {
     const why = error instanceof Error ? error.message.replace(/^.*: /, '') : String(error);
@@ -37,9 +48,31 @@ export function parsePattern(entry: string): TopicEntry {
   }
 }
 
-export function covers(entry: TopicEntry, topic: string): boolean {
-  if (entry.kind === 'literal') return entry.name === topic;
-  return entry.kind === 'pattern' && entry.regex.test(topic);
+/** The sentence for a pattern that needs too long; null for every other entry. */
+export function slowness(entry: TopicEntry): string | null {
+  if (entry.kind !== 'pattern' || !isTooSlow(entry.regex, entry.text)) return null;
+  return `/${entry.text}/ takes too long to match some names; write it without repetitions inside repetitions`;
+}
+
+export class SlowPattern extends Error {
+  override readonly name = 'SlowPattern';
+}
+
+/** Those of the names that one of the entries means. @throws SlowPattern naming a pattern that takes too long */
+export function coveredBy(entries: readonly TopicEntry[], names: readonly string[]): ReadonlySet<string> {
+  const literals = new Set(entries.flatMap((entry) => (entry.kind === 'literal' ? [entry.name] : [])));
+  const covered = new Set(names.filter((name) => literals.has(name)));
+  for (const entry of entries) {
+    if (entry.kind !== 'pattern') continue;
+    const matched = matching(entry.regex, names);
+    if (matched === 'too-slow') {
+      throw new SlowPattern(
+        `/${entry.text}/ takes too long to match the topics there are; write it without repetitions inside repetitions`,
+      );
+    }
+    for (const name of matched) covered.add(name);
+  }
+  return covered;
 }
 
 function bad(message: string): TopicEntry {

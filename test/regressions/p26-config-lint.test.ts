@@ -54,9 +54,11 @@ gateways:
 `;
   const result = loadText('p26.yaml', text);
   expect(result.ok ? [] : result.faults.map(formatFault)).toEqual([
-    'p26.yaml:3:62 gateways.0.nodeIds: 1 stands there twice',
+    'p26.yaml:3:62 gateways.0.nodeIds: 1 is given twice; name each number once',
     'p26.yaml:4:36 gateways.1.bind: "127.0.0.1" has no port; write 127.0.0.1:9092',
+    'p26.yaml:4:76 gateways.1.brokerPorts: port 102 is taken by brokerPorts of gateway one (line 3); choose another',
     'p26.yaml:4:85 gateways.1.color: this key is not known here; known are name, cluster, role, mirror, bind, advertise, nodeIds, brokerPorts, readOnlyError, limits, tls, sasl, virtual',
-    'p26.yaml:5:38 gateways.2.bind: port 101 is already that of gateway one broker port',
+    'p26.yaml:5:38 gateways.2.bind: port 101 is taken by brokerPorts of gateway one (line 3); choose another',
+    'p26.yaml:5:82 gateways.2.brokerPorts: port 103 is taken by brokerPorts of gateway two (line 4); choose another',
   ]);
 });
