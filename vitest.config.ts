@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-// A suite is a folder of test/. The real-broker suites run after the others, two files at a time on one shared cluster
+// A suite is a folder of test/. The real-broker suites run after the others, three files at a time on one shared cluster
 // of each release: so a file names its topics, state topics and transactional ids after itself, and what burns producer
 // ids, kills a broker or looks at a whole cluster starts a cluster of its own.
 // A test may take much longer than a wait in it (30 s, see test/harness/until.ts and patient-waits.ts), so that a wait in
@@ -48,7 +48,8 @@ export default defineConfig({
         // a condition is waited for, however busy the machine is
         expect: { poll: { timeout: 30_000, interval: 10 } },
         setupFiles: ['./test/harness/patient-waits.ts'],
-        maxWorkers: 2,
+        // real brokers are waited for more than they work
+        maxWorkers: suite.realBrokers ? 3 : 2,
         sequence: { groupOrder: suite.group },
         ...(suite.realBrokers ? { globalSetup: REAL_BROKERS } : {}),
       },

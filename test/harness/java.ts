@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { compiledHelpers, helperFolder } from './java-classes.ts';
+import { helperHost, runInHost } from './java-host.ts';
 import { briefJvm, classPath, javaCommand, type KafkaVersion } from './kafka-home.ts';
 import { endAtOnce, type Ended, ended, spawnTracked } from './processes.ts';
 import { until } from './until.ts';
@@ -94,13 +95,21 @@ function splitLines(stream: Readable, onLine: (line: string) => void): Promise<v
   });
 }
 
-/** Runs a helper to its end and gives its standard output's lines; throws with its errors when it exits non-zero. */
+/**
+ * Runs a helper to its end and gives its standard output's lines; throws with its errors when it exits non-zero. Where
+ * a host was started for the test run, inside that JVM; a transaction is left open only by a process that ends.
+ */
 export async function runJava(
   version: KafkaVersion,
   file: string,
   args: readonly string[],
 ): Promise<string[]> {
-  return finish(startJava(version, file, args), file);
+  const port = args.includes('--leave-open') ? undefined : helperHost(version);
+  if (port === undefined) return finish(startJava(version, file, args), file);
+  const { code, stdout, stderr } = await runInHost(port, [file.replace(/\.java$/, ''), ...args]);
+  const lines = stdout === '' ? [] : stdout.trimEnd().split('\n');
+  if (code === 0) return lines;
+  throw failed(file, code, lines, stderr);
 }
 
 /** Runs a class with a `main` out of Kafka's own jars, such as `kafka.tools.DumpLogSegments`. */
@@ -119,6 +128,18 @@ async function finish(java: JavaProcess, name: string): Promise<string[]> {
   java.stdin.end();
   const { code, signal } = await java.ended;
   if (code === 0) return [...java.lines];
-  const tail = java.lines.slice(-20).join('\n');
-  throw new Error(`${name} ended with ${code ?? signal}\n${tail}\n${java.stderr()}`);
+  throw failed(name, code ?? signal, java.lines, java.stderr());
+}
+
+function failed(name: string, code: number | string | null, lines: readonly string[], stderr: string): Error {
+  return new Error(`${name} ended with ${code}\n${lines.slice(-20).join('\n')}\n${stderr}`);
+}
+
+/** Starts the JVM in which helpers of one release run side by side, until it is killed or this process ends. */
+export async function startHelperHost(version: KafkaVersion): Promise<{ port: number; java: JavaProcess }> {
+  const classes = compiledHelpers(version);
+  if (classes === undefined) throw new Error(`the helpers are not compiled for Kafka ${version}`);
+  const java = startJava(version, 'HelperHost.java', [classes]);
+  const line = await java.line(/^PORT /);
+  return { port: Number(line.slice(5)), java };
 }

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { type VerbAnswer, askVerb } from '../../src/cli/gateway-client.ts';
 import type { DescribeRow } from '../../src/control/index.ts';
 import { BrokerConnection } from '../../src/net/connection.ts';
@@ -9,23 +9,19 @@ import { until } from '../harness/until.ts';
 import { gatewayPorts, yamlOf } from './support/isthmus-in-process.ts';
 import { Topics } from './support/topics.ts';
 
-// The source is this file's own, because it goes away; the destination is the shared 3.9.1.
+// The source is each test's own, because it goes away; the destination is the shared 3.9.1.
 const destination = inject('clusters').kafka39;
 const to = ['--bootstrap', destination.bootstrap];
-const startMs = 90_000;
 let source: KafkaCluster;
 let names = 0;
 const processes: Isthmus[] = [];
 
-beforeAll(async () => {
+beforeEach(async () => {
   source = await startCluster({ version: '4.4.0' });
-}, startMs);
-afterAll(async () => {
-  await source?.destroy();
 });
 afterEach(async () => {
   for (const one of processes.splice(0)) await one.destroy();
-  await source.startAll();
+  await source?.destroy();
 });
 
 interface Setting {
@@ -165,7 +161,7 @@ test('the source dies, Isthmus was killed: failover ends behind barriers and loc
   await runJava('4.4.0', 'Produce.java', [...local, '--mode', 'transactional', '--transactional-id', topic]);
   const after = await readAll(gateway, topic, 'read_committed');
   expect(after.reduce((sum, { records }) => sum + records, 0)).toBe(before + 600);
-}, 180_000);
+});
 
 test('an open transaction at the source: its data is not there, failover does not wait for it', async () => {
   const topic = `failover-${++names}`;
@@ -200,4 +196,4 @@ test('an open transaction at the source: its data is not there, failover does no
     unverified: [],
   });
   expect(await readAll(to[1] ?? '', topic, 'read_uncommitted')).toMatchObject([{ records: 100 }]);
-}, 120_000);
+});

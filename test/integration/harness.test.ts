@@ -21,6 +21,25 @@ for (const name of ['kafka44', 'kafka39'] as const) {
   const at = ['--bootstrap', bootstrap];
 
   describe(`the harness on Kafka ${version}`, () => {
+    test('helpers that run side by side in one JVM keep arguments, output and failures apart', async () => {
+      const topics = ['one', 'two', 'three'].map((end) => `harness-beside-${version}-${end}`);
+      const create = (topic: string) =>
+        runJava(version, 'AdminTool.java', ['create', ...at, '--topic', topic]);
+      await Promise.all(topics.map(create));
+      const described = topics.map((topic) =>
+        runJava(version, 'AdminTool.java', ['describe', ...at, '--topic', topic]),
+      );
+      const again = topics.map((topic) => create(topic).catch((error: unknown) => String(error)));
+      const unknown = runJava(version, 'AdminTool.java', ['nonsense', ...at]).catch(
+        (error: unknown) => error,
+      );
+      for (const [n, topic] of topics.entries()) {
+        expect(parse<{ topic: string }>((await described[n]) ?? [])).toMatchObject([{ topic }]);
+        expect(await again[n]).toMatch(new RegExp(`ended with 1[^]*TopicExists[^]*'${topic}'`));
+      }
+      expect(String(await unknown)).toMatch(/ended with 1[^]*unknown command nonsense/);
+    });
+
     test('reads back what mixed producers wrote, aborted and open transactions told apart', async () => {
       const topic = `harness-mixed-${version}`;
       await runJava(version, 'AdminTool.java', ['create', ...at, '--topic', topic, '--partitions', '2']);
@@ -42,8 +61,7 @@ for (const name of ['kafka44', 'kafka39'] as const) {
             join(dir.path, isolation),
           ]),
         );
-      const committed = await read('read_committed');
-      const everything = await read('read_uncommitted');
+      const [committed, everything] = await Promise.all([read('read_committed'), read('read_uncommitted')]);
 
       const acks = parse<{ partition: number; offset: number; fate: string }>(
         written.filter((line) => line.startsWith('{"partition"')),

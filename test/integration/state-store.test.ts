@@ -20,9 +20,6 @@ import type { KafkaVersion } from '../harness/kafka-home.ts';
 import { until } from '../harness/until.ts';
 import { mirror, partition, topic } from '../unit/src/control/state/samples.ts';
 
-const START_MS = 90_000;
-const TEST_MS = 60_000;
-
 describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (version) => {
   let kafka: KafkaCluster;
   let names = 0;
@@ -30,7 +27,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
 
   beforeAll(async () => {
     kafka = await startCluster({ version, properties: { 'log.cleaner.backoff.ms': 100 } });
-  }, START_MS);
+  });
   afterAll(async () => {
     await kafka?.destroy();
   });
@@ -100,7 +97,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     return store;
   }
 
-  test('what was written is read back, and again by the next process', { timeout: TEST_MS }, async () => {
+  test('what was written is read back, and again by the next process', async () => {
     const name = newTopic();
     const first = await opened(name);
     expect(first.incarnation).toBe(1);
@@ -123,9 +120,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     expect(second.mayAppend()).toBe(true);
   });
 
-  test('an owner that was not released is waited for before anything may be appended', {
-    timeout: TEST_MS,
-  }, async () => {
+  test('an owner that was not released is waited for before anything may be appended', async () => {
     const name = newTopic();
     await (await opened(name)).close();
     let passed = 0;
@@ -138,9 +133,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     await until('its heartbeat, now too old, was repeated', () => second.mayAppend());
   });
 
-  test('a second instance fences the first: it learns by its heartbeat and writes no more', {
-    timeout: TEST_MS,
-  }, async () => {
+  test('a second instance fences the first: it learns by its heartbeat and writes no more', async () => {
     const name = newTopic();
     const first = await opened(name);
     await first.write([{ put: topic }]);
@@ -163,9 +156,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     expect(first.freshness()).toBe('fresh');
   });
 
-  test('a write in progress at the moment of fencing is refused, not half done', {
-    timeout: TEST_MS,
-  }, async () => {
+  test('a write in progress at the moment of fencing is refused, not half done', async () => {
     const name = newTopic();
     const first = await opened(name);
     const outcomes: unknown[] = [];
@@ -185,9 +176,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     expect(Number(second.view.topics.get('orders')?.error)).toBeLessThanOrEqual(seen);
   });
 
-  test('a process killed inside a transaction leaves nothing of it, and blocks nobody', {
-    timeout: TEST_MS,
-  }, async () => {
+  test('a process killed inside a transaction leaves nothing of it, and blocks nobody', async () => {
     const name = newTopic();
     const first = await opened(name);
     await first.write([{ put: topic }]);
@@ -223,9 +212,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     expect(second.view.topics.get('orders')?.desired).toBe('MIRRORING');
   });
 
-  test('a broker killed and started again in the middle of writes: none is lost, nobody is fenced', {
-    timeout: TEST_MS,
-  }, async () => {
+  test('a broker killed and started again in the middle of writes: none is lost, nobody is fenced', async () => {
     const store = await opened(newTopic());
     let written = 0;
     let stop = false;
@@ -247,9 +234,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     await until('it may append again', () => store.mayAppend());
   });
 
-  test('commands of any instance are taken in order by the owner, and answered', {
-    timeout: TEST_MS,
-  }, async () => {
+  test('commands of any instance are taken in order by the owner, and answered', async () => {
     const name = newTopic();
     const owner = await opened(name);
     const other = await opened(name, { observe: true });
@@ -280,9 +265,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     expect(other.view.results.size).toBe(4);
   });
 
-  test('commands wait for an owner: begun ones are finished, late ones end as EXPIRED', {
-    timeout: TEST_MS,
-  }, async () => {
+  test('commands wait for an owner: begun ones are finished, late ones end as EXPIRED', async () => {
     const name = newTopic();
     const first = await opened(name);
     const other = await opened(name, { observe: true });
@@ -308,7 +291,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     await until('the first knows that it need not finish', () => first.fenced);
   });
 
-  test('a compacted log tells the same state', { timeout: TEST_MS }, async () => {
+  test('a compacted log tells the same state', async () => {
     const name = newTopic();
     const first = await opened(name, { partitions: 1 });
     await setSegmentBytes(name, 1024 * 1024);
@@ -335,7 +318,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     expect(second.view.partitions.get('orders/7')).toMatchObject(partition);
   });
 
-  test('50 state partitions open within seconds', { timeout: TEST_MS }, async () => {
+  test('50 state partitions open within seconds', async () => {
     const name = newTopic();
     const times: number[] = [];
     for (const round of [1, 2]) {
@@ -353,18 +336,14 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     expect(times[1]).toBeLessThan(10_000);
   });
 
-  test('more brokers demanded than there are: the error names the way out', {
-    timeout: TEST_MS,
-  }, async () => {
+  test('more brokers demanded than there are: the error names the way out', async () => {
     const store = make(newTopic(), { settings: { topic: 'never', partitions: 3, replicationFactor: 3 } });
     await expect(store.open()).rejects.toThrow(
       /state.replication.factor is 3 and west has 1 broker\..*replication.factor: 1/,
     );
   });
 
-  test('a topic that is not ours is refused: other partition count, not compacted', {
-    timeout: TEST_MS,
-  }, async () => {
+  test('a topic that is not ours is refused: other partition count, not compacted', async () => {
     const name = newTopic();
     await (await opened(name)).close();
     await expect(make(name, { partitions: 4 }).open()).rejects.toThrow(

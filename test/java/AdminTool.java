@@ -35,6 +35,10 @@ public class AdminTool {
     static Map<String, String> configs = new HashMap<>();
 
     public static void main(String[] argv) throws Exception {
+        System.exit(run(argv));
+    }
+
+    public static int run(String[] argv) throws Exception {
         for (int i = 1; i + 1 < argv.length; i += 2) {
             String value = argv[i + 1];
             if (argv[i].equals("--config")) configs.put(value.substring(0, value.indexOf('=')), value.substring(value.indexOf('=') + 1));
@@ -56,7 +60,7 @@ public class AdminTool {
                 default -> throw new IllegalArgumentException("unknown command " + argv[0]);
             }
         }
-        System.exit(0);
+        return 0;
     }
 
     static void create(Admin admin, String topic) throws Exception {

@@ -17,6 +17,10 @@ public class BurnIds {
     static final int ROUND = 200;
 
     public static void main(String[] argv) throws Exception {
+        System.exit(run(argv));
+    }
+
+    public static int run(String[] argv) throws Exception {
         String bootstrap = null;
         long count = -1, next = -1;
         for (int i = 0; i + 1 < argv.length; i += 2) {
@@ -47,11 +51,12 @@ public class BurnIds {
                 }
                 if (next >= 0 && last >= next) {
                     System.err.println("id " + next + " was handed out already, the last one is " + last);
-                    System.exit(2);
+                    return 2;
                 }
             }
         }
         System.out.println("{\"burned\":" + burned + ",\"last\":" + last + "}");
+        return 0;
     }
 
     static void request(DataOutputStream out, int correlation) throws IOException {

@@ -1,6 +1,7 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -51,6 +52,7 @@ public class Produce {
 
     static Map<String, String> args = new HashMap<>();
     static Properties extra = new Properties();
+    static final List<KafkaProducer<?, ?>> opened = new ArrayList<>();
     static Random random;
     static long committed, aborted, left, acked, committedTxns, abortedTxns;
     static boolean printAcks, transactional;
@@ -58,6 +60,20 @@ public class Produce {
     static volatile boolean stopAsked;
 
     public static void main(String[] argv) throws Exception {
+        System.exit(run(argv));
+    }
+
+    public static int run(String[] argv) throws Exception {
+        try {
+            write(argv);
+            return 0;
+        } finally {
+            // After a failure nothing is waited for; after the end they are closed already.
+            for (KafkaProducer<?, ?> producer : opened) producer.close(Duration.ZERO);
+        }
+    }
+
+    static void write(String[] argv) throws Exception {
         parse(argv);
         String topic = need("topic");
         String mode = args.getOrDefault("mode", "idempotent");
@@ -125,7 +141,6 @@ public class Produce {
         // close() would abort what is to stay open.
         if (leaveOpen) Runtime.getRuntime().halt(0);
         for (Writer writer : writers) writer.producer.close();
-        System.exit(0);
     }
 
     static Writer open(String mode, String codec, int index) {
@@ -140,6 +155,7 @@ public class Produce {
         config.putAll(extra);
         Writer writer = new Writer();
         writer.producer = new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
+        opened.add(writer.producer);
         if (transactional) writer.producer.initTransactions();
         return writer;
     }

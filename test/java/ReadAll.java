@@ -45,6 +45,10 @@ public class ReadAll {
     static Properties extra = new Properties();
 
     public static void main(String[] argv) throws Exception {
+        System.exit(run(argv));
+    }
+
+    public static int run(String[] argv) throws Exception {
         parse(argv);
         String topic = need("topic");
         Properties config = new Properties();
@@ -54,6 +58,8 @@ public class ReadAll {
         config.put("enable.auto.commit", "false");
         config.put("auto.offset.reset", "none");
         config.put("allow.auto.create.topics", "false");
+        // what is asked for at the end of a log is waited for before the consumer can close
+        config.put("fetch.max.wait.ms", "50");
         config.putAll(extra);
         long deadline = System.nanoTime() + Long.parseLong(args.getOrDefault("timeout-ms", "60000")) * 1_000_000L;
         OutputStream dump = args.containsKey("dump")
@@ -83,7 +89,7 @@ public class ReadAll {
         }
         if (dump != null) dump.close();
         System.out.flush();
-        System.exit(code);
+        return code;
     }
 
     static void stopFinished(KafkaConsumer<?, ?> consumer, List<TopicPartition> going, Map<Integer, State> states) {
