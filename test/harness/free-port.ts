@@ -1,12 +1,16 @@
 import { createServer } from 'node:net';
 
-const FIRST = 10_000;
-const COUNT = 20_000;
+const SLOTS = 8;
+const COUNT = 2_500;
+/** Workers of one test run are numbered from 1, what starts them has none and is 0. */
+const FIRST = 10_000 + COUNT * (Number(process.env['VITEST_POOL_ID'] ?? 0) % SLOTS);
 const given = new Set<number>();
 
 /**
- * A port of 127.0.0.1 on which nothing listens now, never given twice by this process. Taken from below the range that
- * the system hands to outgoing connections: those would now and then sit on the port before its server starts.
+ * A port of 127.0.0.1 on which nothing listens now, never given twice by this process, nor by two workers of one test
+ * run at a time: between the look and the start of a broker lie seconds in which it would be given away again. Taken
+ * from below the range that the system hands to outgoing connections: those would now and then sit on the port before
+ * its server starts.
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 1_000; attempt++) {
