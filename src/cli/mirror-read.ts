@@ -30,12 +30,19 @@ export async function list(flags: ReadFlags, io: Io): Promise<void> {
         { title: 'SOURCE', of: (row) => text(row['source']) },
         { title: 'TOPICS', of: (row) => count(row['topics']), right: true },
         { title: 'ACTIVE', of: (row) => count(row['activeTopics']), right: true },
+        { title: 'INCLUDE', of: (row) => chosenText(row['include'], row['exclude']), max: 60 },
         { title: 'SOURCE-CLUSTER-ID', of: (row) => text(row['sourceClusterId']) },
         { title: 'SOURCE-BOOTSTRAP-SERVER', of: (row) => text(row['sourceBootstrap']), max: 50 },
       ],
       rows,
     ),
   );
+}
+
+// as in: orders, payments without payments-test
+function chosenText(include: unknown, exclude: unknown): string {
+  const names = (value: unknown): string => (Array.isArray(value) ? value.join(', ') : '');
+  return names(exclude) === '' ? names(include) : `${names(include)} without ${names(exclude)}`;
 }
 
 export async function describe(name: string | undefined, flags: ReadFlags, io: Io): Promise<void> {
@@ -47,7 +54,8 @@ export async function describe(name: string | undefined, flags: ReadFlags, io: I
   );
   orRefused('describe', answer);
   const rows = (answer.describe ?? []).filter(({ state }) => flags.failed !== true || state === 'FAILED');
-  if (!writeData(format, rows, io)) io.out(partitionTable(rows));
+  if (writeData(format, rows, io)) return;
+  io.out(rows.length === 0 && flags.failed === true ? 'no failed partitions\n' : partitionTable(rows));
 }
 
 export async function report(name: string, flags: ReadFlags, io: Io): Promise<void> {

@@ -89,6 +89,7 @@ export function planText(answer: VerbAnswer): string {
     const details = Object.entries(rest).map(([key, value]) => `${wordsOf(key)} ${planValue(key, value)}`);
     return `  ${typeof what === 'string' ? what : 'step'}${details.length === 0 ? '' : `: ${details.join(', ')}`}`;
   });
+  if (lines.length + notes.length === 0 && answer.ok) return '  nothing to do\n';
   return [...lines, ...notes.map((note) => `  note: ${note}`)].map((line) => `${line}\n`).join('');
 }
 
@@ -105,6 +106,7 @@ function wordsOf(key: string): string {
 }
 
 function planValue(key: string, value: unknown): string {
+  if (key === 'lastMirroredOffset' && value === -1) return 'nothing';
   if (value === null || value === -1) return 'unknown';
   if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(' ');
   if (key.endsWith('AgeMs')) return `${Math.round(Number(value) / 1000)} s ago`;

@@ -223,6 +223,8 @@ export class DestinationControl implements MirrorReader {
           sourceBootstrap: this.#options.clusters.get(mirror.source) ?? '',
           sourceClusterId: mirror.sourceClusterId,
           topics: topics.map(({ topic }) => topic).sort(),
+          include: mirror.topics.include,
+          exclude: mirror.topics.exclude,
           activeTopics: topics
             .filter((topic) => topic.desired !== 'STOPPED' || !isAllStopped(view, topic))
             .map(({ topic }) => topic)

@@ -5,6 +5,7 @@ import type { DescribeRow } from './describe.ts';
 import type { LossReport } from './loss.ts';
 import { parseMirrorConfig } from './mirror-config.ts';
 import type { TopicError } from './state/types.ts';
+import { chosenOf, parseTopicChoice } from './topic-choice.ts';
 import type { VerbOutcome, VerbRunner } from './verb-runner.ts';
 import {
   type ChangingVerb,
@@ -42,7 +43,7 @@ export interface JsonError {
 export interface JsonReader {
   rows(mirrors: readonly string[] | null): DescribeRow[];
   reports(mirror: string): LossReport[];
-  list(): readonly { readonly mirror: string }[];
+  list(): readonly { readonly mirror: string; readonly topics: readonly string[] }[];
   status(): object;
 }
 
@@ -97,13 +98,13 @@ function read(asked: JsonVerb, reader: JsonReader): JsonAnswer {
       if (asked.mirror !== null) needMirror(reader, asked.mirror);
       return {
         ok: true,
-        describe: chosen(reader.rows(asked.mirror === null ? null : [asked.mirror]), asked),
+        describe: chosenRows(reader, asked, reader.rows(asked.mirror === null ? null : [asked.mirror])),
       };
     case 'report': {
       if (asked.mirror === null)
         throw new Refused(ErrorCode.INVALID_REQUEST, 'report needs the name of a mirror');
       needMirror(reader, asked.mirror);
-      return { ok: true, report: chosen(reader.reports(asked.mirror), asked) };
+      return { ok: true, report: chosenRows(reader, asked, reader.reports(asked.mirror)) };
     }
     default:
       throw unknownVerb(asked.verb);
@@ -115,8 +116,23 @@ function needMirror(reader: JsonReader, mirror: string): void {
   throw new Refused(ErrorCode.UNKNOWN_CLUSTER_MIRROR, `there is no mirror named ${JSON.stringify(mirror)}`);
 }
 
-function chosen<R extends { readonly topic: string }>(rows: readonly R[], asked: JsonVerb): R[] {
-  return rows.filter(({ topic }) => asked.topics.length === 0 || asked.topics.includes(topic));
+/** Rows of the topics that are asked for, all when none are. @throws Refused for a name of no mirror topic */
+function chosenRows<R extends { readonly topic: string }>(
+  reader: JsonReader,
+  asked: JsonVerb,
+  rows: readonly R[],
+): readonly R[] {
+  if (asked.topics.length === 0) return rows;
+  const mirrors = reader.list().filter(({ mirror }) => asked.mirror === null || mirror === asked.mirror);
+  const known = mirrors.flatMap(({ topics }) => topics);
+  const choice = parseTopicChoice(asked.topics);
+  const unknown = choice.literals.filter((name) => !known.includes(name));
+  if (unknown.length > 0) {
+    const of = asked.mirror === null ? 'any mirror' : `mirror ${asked.mirror}`;
+    throw new Refused(ErrorCode.TOPIC_NOT_IN_CLUSTER_MIRROR, `${unknown.join(', ')}: no topic of ${of}`);
+  }
+  const chosen = chosenOf(choice, known);
+  return rows.filter(({ topic }) => chosen.has(topic));
 }
 
 function unknownVerb(verb: string): Refused {

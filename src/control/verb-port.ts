@@ -36,6 +36,9 @@ export interface MirrorSummary {
   /** Topics that are not STOPPED. */
   readonly activeTopics: readonly string[];
   readonly topics: readonly string[];
+  /** As written: names and `/patterns/`. */
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
 }
 
 /** KIP-1279's RPCs in revision R-July, and our own key: bodies in, bodies out. */

@@ -49,7 +49,15 @@ export async function planCreate(world: VerbWorld, request: VerbRequest): Promis
       topics: start?.topics ?? [],
       existing: start?.existing ?? [],
       steps: [
-        { do: 'create mirror', mirror: request.mirror, source, sourceClusterId, copier },
+        {
+          do: 'create mirror',
+          mirror: request.mirror,
+          source,
+          sourceClusterId,
+          copier,
+          include: topics.include,
+          exclude: topics.exclude,
+        },
         ...(start?.steps ?? []),
       ],
       notes: start?.notes ?? [],

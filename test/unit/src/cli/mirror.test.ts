@@ -350,6 +350,37 @@ describe('failover', () => {
     });
   });
 
+  test.each([
+    ['failover', '--all', '--yes'],
+    ['create', '--source', 'east'],
+  ])('%s in a format that there is not: nothing is asked of the gateway', async (verb, ...flags) => {
+    const made = await gateway(answering);
+    const { code, err } = await run(['mirror', verb, 'm', ...flags, '-o', 'xml', ...at(made)]);
+    expect({ code, err, asked: made.asked.length }).toEqual({
+      code: 2,
+      err: '-o is table, json or yaml, not xml\n',
+      asked: 0,
+    });
+  });
+
+  test('a plan without steps says that there is nothing to do', async () => {
+    const made = await gateway(() => ({ ok: true, topics: [], plan: { steps: [], notes: [] } }));
+    const { out } = await run(['mirror', 'failover', 'm', '--all', '--dry-run', ...at(made)]);
+    expect(out).toBe('dry run, nothing was changed\n  nothing to do\n');
+  });
+
+  test('what the plan notes is told after the wait too', async () => {
+    const note = 'whether east mirrors these topics from here is not known';
+    const made = await gateway(({ verb }) => ({
+      ok: true,
+      ...(verb === 'start' ? { topics: [{ topic: 'orders' }], plan: { steps: [], notes: [note] } } : {}),
+      describe: [row(0, 'MIRRORING')],
+    }));
+    const { code, out } = await run(['mirror', 'start', 'm', '--all', ...at(made)]);
+    expect(code).toBe(0);
+    expect(out).toMatch(new RegExp(`^MIRROR[^]*note: ${note}\n$`));
+  });
+
   test('on a terminal the plan is shown and asked about; no is no', async () => {
     const made = await gateway(answering);
     const { code, err } = await run(['mirror', 'failover', 'east-to-west', '--all', ...at(made)], {
@@ -438,13 +469,20 @@ describe('reading verbs', () => {
           source: 'east',
           topics: ['a', 'b'],
           activeTopics: ['a'],
+          include: ['a', '/b.*/'],
+          exclude: ['b-test'],
           sourceClusterId: 'id',
           sourceBootstrap: 'e:1',
         },
       ],
     }));
     const { out } = await run(['mirror', 'list', ...at(made)]);
-    expect(out).toMatch(/^MIRROR .*\nm +east +2 +1 +id +e:1\n$/);
+    expect(out).toMatch(/^MIRROR .*\nm +east +2 +1 +a, \/b\.\*\/ without b-test +id +e:1\n$/);
+  });
+
+  test('--failed with none that failed', async () => {
+    const made = await gateway(() => ({ ok: true, describe: [row(0, 'MIRRORING')] }));
+    expect((await run(['mirror', 'describe', '--failed', ...at(made)])).out).toBe('no failed partitions\n');
   });
 
   test('report', async () => {

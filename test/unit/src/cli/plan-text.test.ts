@@ -14,7 +14,7 @@ test('a plan is told in words: what is not known, what is empty, how old', () =>
   };
   const text = planText({ ok: true, plan: { steps: [step], notes: ['nothing was changed'] } });
   expect(text).toBe(
-    '  stop: topic orders, partition 0, last mirrored unknown, source end 12, source end seen 3 s ago, ' +
+    '  stop: topic orders, partition 0, last mirrored nothing, source end 12, source end seen 3 s ago, ' +
       'would be lost unknown, cut transactions none\n  note: nothing was changed\n',
   );
 });
