@@ -1,3 +1,4 @@
+import type { MirrorTrouble } from './destination-status.ts';
 import type { Io } from './io.ts';
 import type { PartitionRow } from './rows.ts';
 import { summaries, summaryTable } from './summary.ts';
@@ -6,20 +7,28 @@ import { screen } from './table.ts';
 const EVERY_MS = 1_000;
 const KEPT_NOTES = 10;
 
+export interface Look {
+  readonly rows: readonly PartitionRow[];
+  readonly mirrors: readonly MirrorTrouble[];
+}
+
 /** The mirrors on a terminal, drawn anew each second: states, lag, rate, time to catch up. */
 export class LiveTable {
   readonly #io: Io;
-  readonly #rows: () => readonly PartitionRow[];
+  readonly #look: () => Look;
   #timer: NodeJS.Timeout | null = null;
+  #since = '';
   #notes: readonly string[] = [];
   #last: { at: number; rows: readonly PartitionRow[] } | null = null;
 
-  constructor(io: Io, rows: () => readonly PartitionRow[]) {
+  constructor(io: Io, look: () => Look) {
     this.#io = io;
-    this.#rows = rows;
+    this.#look = look;
   }
 
+  /** From now on ready, which the table goes on to say: it wipes the line that said so. */
   start(): void {
+    this.#since = clock();
     this.#draw();
     this.#timer = setInterval(() => this.#draw(), EVERY_MS);
   }
@@ -36,13 +45,17 @@ export class LiveTable {
   }
 
   #draw(): void {
-    const now = { at: performance.now(), rows: this.#rows() };
+    const { rows, mirrors } = this.#look();
+    const at = performance.now();
     const text = summaryTable(
-      summaries(now.rows, this.#last?.rows ?? null, now.at - (this.#last?.at ?? now.at)),
+      summaries(rows, this.#last?.rows ?? null, at - (this.#last?.at ?? at), mirrors),
     );
-    this.#last = now;
-    const clock = `${new Date().toISOString().slice(0, 19)}Z`;
-    const all = `${clock}\n\n${text}\n${this.#notes.join('\n')}\n`;
+    this.#last = { at, rows };
+    const all = `${clock()}, ready since ${this.#since}, Ctrl-C ends it\n\n${text}\n${this.#notes.join('\n')}\n`;
     this.#io.out(screen(all, this.#io.outColumns?.()));
   }
+}
+
+function clock(): string {
+  return `${new Date().toISOString().slice(0, 19)}Z`;
 }

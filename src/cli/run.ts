@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import type { Config } from '../config/types.ts';
 import { loadConfig } from './config-file.ts';
+import type { DestinationStatus } from './destination-status.ts';
 import { failed, type Io, usage } from './io.ts';
-import { LiveTable } from './live-table.ts';
+import { LiveTable, type Look } from './live-table.ts';
 import type { PartitionRow } from './rows.ts';
 
 /** What `run` needs of the composition root, which it may not import. */
@@ -13,6 +14,8 @@ export interface Running {
   readonly ended?: Promise<string> | undefined;
   /** Partitions for the live table on a terminal. */
   rows?(): readonly PartitionRow[];
+  /** Of each destination, its mirrors' own trouble. */
+  status?(): { readonly destinations: readonly DestinationStatus[] };
   close(): Promise<void>;
 }
 
@@ -35,12 +38,15 @@ export function addRun(program: Command, io: Io, start: StartRun): void {
     .action(async (options: { config: string; logLevel: string; json: boolean; table: boolean }) => {
       const config = loadConfig(options.config, io);
       const table = options.table && io.outIsTerminal && !options.json;
-      let rows: () => readonly PartitionRow[] = () => [];
-      const live = table ? new LiveTable(io, () => rows()) : null;
+      let look: () => Look = () => ({ rows: [], mirrors: [] });
+      const live = table ? new LiveTable(io, () => look()) : null;
       // a line on the screen would be wiped away, so the table keeps the last ones below itself
       const shown: Io = live === null ? io : { ...io, err: (text) => live.note(text) };
       const running = await start(config, { logLevel: levelOf(options.logLevel), json: options.json }, shown);
-      rows = () => running.rows?.() ?? [];
+      look = () => ({
+        rows: running.rows?.() ?? [],
+        mirrors: running.status?.().destinations.flatMap(({ mirrors }) => mirrors ?? []) ?? [],
+      });
       const interrupted = new Promise<null>((resolve) => {
         if (io.interrupted.aborted) resolve(null);
         io.interrupted.addEventListener('abort', () => resolve(null), { once: true });

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import { type DestinationStatus, destinationText, type MirrorTrouble } from './destination-status.ts';
 import { askVerb, type ConnectionFlags, connectFromFlags } from './gateway-client.ts';
 import { failed, type Io, sleep } from './io.ts';
 import { formatOf, writeData } from './output.ts';
 import type { PartitionRow } from './rows.ts';
-import { summaries, summaryTable } from './summary.ts';
+import { type Summary, summaries, summaryTable } from './summary.ts';
 import { screen } from './table.ts';
 
 interface Flags extends ConnectionFlags {
@@ -33,12 +34,13 @@ async function status(flags: Flags, io: Io): Promise<void> {
     do {
       await sleep(BETWEEN_MS, io.interrupted);
       const now = await look(connection);
-      const lines = summaries(now.rows, before.rows, now.at - before.at);
-      const value = { ...now.status, mirrors: lines };
+      const lines = summaries(now.rows, before.rows, now.at - before.at, now.status.mirrors);
+      const value = { ...now.status, mirrors: withDrift(lines, now.status.mirrors ?? []) };
       if (format !== 'table') {
         writeData(format, value, io);
       } else {
-        const text = `${summaryTable(lines)}${moreText(now.status)}`;
+        const more = destinationText(now.status);
+        const text = `${summaryTable(lines)}${more === '' ? '' : `\n${more}`}`;
         io.out(flags.watch === true && io.outIsTerminal ? screen(text, io.outColumns?.()) : text);
       }
       before = now;
@@ -48,10 +50,15 @@ async function status(flags: Flags, io: Io): Promise<void> {
   }
 }
 
+function withDrift(lines: readonly Summary[], mirrors: readonly MirrorTrouble[]): object[] {
+  const drift = new Map(mirrors.map((one) => [one.mirror, one.drift ?? []]));
+  return lines.map((line) => ({ ...line, drift: drift.get(line.mirror) ?? [] }));
+}
+
 interface Look {
   readonly at: number;
   readonly rows: readonly PartitionRow[];
-  readonly status: Readonly<Record<string, unknown>>;
+  readonly status: DestinationStatus & Readonly<Record<string, unknown>>;
 }
 
 async function look(connection: Awaited<ReturnType<typeof connectFromFlags>>): Promise<Look> {
@@ -61,12 +68,4 @@ async function look(connection: Awaited<ReturnType<typeof connectFromFlags>>): P
   ]);
   if (!described.ok) throw failed(`status was refused: ${described.error?.message ?? 'no reason was given'}`);
   return { at: performance.now(), rows: described.describe ?? [], status: whole.status ?? {} };
-}
-
-/** Whatever else the instance tells about itself, one line each. */
-function moreText(status: Readonly<Record<string, unknown>>): string {
-  const lines = Object.entries(status)
-    .filter(([key, value]) => key !== 'mirrors' && value !== null && value !== '')
-    .map(([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}\n`);
-  return lines.length === 0 ? '' : `\n${lines.join('')}`;
 }

@@ -1,3 +1,4 @@
+import type { MirrorTrouble } from './destination-status.ts';
 import type { PartitionRow } from './rows.ts';
 import { bytes, duration, renderTable } from './table.ts';
 
@@ -24,9 +25,12 @@ export function summaries(
   rows: readonly PartitionRow[],
   before: readonly PartitionRow[] | null,
   elapsedMs: number,
+  mirrors: readonly MirrorTrouble[] = [],
 ): Summary[] {
   const old = new Map(before?.map((row) => [keyOf(row), row]));
-  const groups = Map.groupBy(rows, ({ mirror }) => mirror);
+  const groups = new Map(Map.groupBy(rows, ({ mirror }) => mirror));
+  // one that has no partitions yet, and maybe a reason why
+  for (const { mirror } of mirrors) if (!groups.has(mirror)) groups.set(mirror, []);
   return [...groups].map(([mirror, own]) => {
     const states = Map.groupBy(own, ({ state }) => state);
     const unknownLag = own.filter((row) => row.lag < 0 && row.state !== 'STOPPED').length;
@@ -55,13 +59,15 @@ export function summaries(
       bytesPerSecond: size,
       catchUpMs: lag < 0 ? null : catchUpOf(lag, records),
       error:
-        own.find(({ errorMessage }) => errorMessage !== null && errorMessage !== '')?.errorMessage ?? null,
+        own.find(({ errorMessage }) => errorMessage !== null && errorMessage !== '')?.errorMessage ??
+        mirrors.find((one) => one.mirror === mirror)?.error ??
+        null,
     };
   });
 }
 
 export function summaryTable(lines: readonly Summary[]): string {
-  if (lines.length === 0) return 'no mirror partitions\n';
+  if (lines.length === 0) return 'no mirrors\n';
   return renderTable<Summary>(
     [
       { title: 'MIRROR', of: (line) => line.mirror },

@@ -324,6 +324,15 @@ describe('small parts', () => {
         error: 'why',
       },
     ]);
+    // a mirror without partitions stands there too, with what keeps it from having some
+    const mirrors = [
+      { mirror: 'east-to-west', error: 'not this one' },
+      { mirror: 'new', error: 'cluster east has no topic orders' },
+    ];
+    expect(summaries(look(2, 0, 0), null, 0, mirrors).map(({ mirror, error }) => [mirror, error])).toEqual([
+      ['east-to-west', 'why'],
+      ['new', 'cluster east has no topic orders'],
+    ]);
     expect(summaries(look(1, 5, 0), null, 0)[0]).toMatchObject({ recordsPerSecond: null, catchUpMs: null });
   });
 });
@@ -348,7 +357,7 @@ test('on a terminal, run draws the mirrors with the last log lines below', async
     },
   });
   expect(out).toMatch(
-    /^ready\n.*MIRROR +PARTITIONS.*\neast-to-west +1 +1 MIRRORING +10 .*\n\n12:00:00 INFO {2}a line of the log\n$/s,
+    /^ready\n.*ready since \d{4}-\S+Z.*\n\nMIRROR +PARTITIONS.*\neast-to-west +1 +1 MIRRORING +10 .*\n\n12:00:00 INFO {2}a line of the log\n$/s,
   );
   expect(err).toBe('12:00:00 INFO  a line of the log\nstopped\n');
 });

@@ -502,6 +502,39 @@ describe('reading verbs', () => {
     expect(out).toMatch(/east-to-west +1 +1 MIRRORING +500 +0 +\d+ /);
     expect(out).toMatch(/instance: i-1/);
   });
+
+  test.each([
+    [
+      { freshness: 'fresh', fenced: false },
+      'its state is up to date; run by process 3 since its state began',
+    ],
+    [
+      { freshness: 'stale', fenced: false },
+      'its state is not up to date, writers to mirrored topics are told',
+    ],
+    [{ freshness: 'fresh', fenced: true }, 'another process took it over'],
+  ])('status tells the destination in words: %o', async (more, words) => {
+    const status = {
+      destination: 'west',
+      incarnation: 3,
+      mirrors: [{ mirror: 'new', error: 'not created yet', drift: ['copier: file link, state external'] }],
+      ...more,
+    };
+    const made = await gateway(({ verb }) =>
+      verb === 'status' ? { ok: true, status } : { ok: true, describe: [] },
+    );
+    const { out } = await run(['status', ...at(made)]);
+    expect(out).toMatch(/^new +0 .* not created yet$/m);
+    expect(out).toMatch(new RegExp(`^destination west: ${words}`, 'm'));
+    expect(out).toMatch(/^new differs from the file: copier: file link, state external$/m);
+    expect(out).not.toMatch(/freshness|incarnation|fenced/);
+    const json = await run(['status', '-o', 'json', ...at(made)]);
+    expect(JSON.parse(json.out)).toMatchObject({
+      destination: 'west',
+      incarnation: 3,
+      mirrors: [{ mirror: 'new', error: 'not created yet', drift: status.mirrors[0]?.drift }],
+    });
+  });
 });
 
 test('a broker instead of a gateway is told apart', async () => {
