@@ -47,6 +47,8 @@ export function parseTopicChoice(entries: readonly string[]): TopicChoice {
 
 function wholeNamePattern(source: string, shown: string): RegExp {
   try {
+    // by itself first: "a)|(b" is none, though it is one inside of the group
+    new RegExp(source, 'u');
     return new RegExp(`^(?:${source})$`, 'u');
   } catch (cause) {
     throw new BadTopicChoice(`${shown} is not a regular expression: ${(cause as Error).message}`);

@@ -130,8 +130,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   let quietUntil = 0;
   const bindHost = config.bind.host;
   const ports = [
-    { host: bindHost, port: config.bind.port, label: BOOTSTRAP },
-    ...[...config.brokerPorts].map(([nodeId, port]) => ({ host: bindHost, port, label: String(nodeId) })),
+    { host: bindHost, port: config.bind.port, label: BOOTSTRAP, name: `gateway ${config.name} bind` },
+    ...[...config.brokerPorts].map(([nodeId, port]) => ({
+      host: bindHost,
+      port,
+      label: String(nodeId),
+      name: `gateway ${config.name} broker port of node ${nodeId}`,
+    })),
   ];
   const listener: Listener = await listen(
     ports,

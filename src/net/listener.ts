@@ -1,4 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net';
+import { formatHostPort } from '../config/address.ts';
 import { FramedSocket, type FramedHandlers } from './framed-socket.ts';
 
 /**
@@ -11,6 +12,8 @@ export interface BindRequest {
   readonly port: number;
   /** Given back with each connection: which listener it came through. */
   readonly label: string;
+  /** For people, when it can't be bound; without it the label. */
+  readonly name?: string;
 }
 
 export interface ListenerLimits {
@@ -156,8 +159,11 @@ function bind(
             ? 'ports below 1024 need a privilege'
             : error.code === 'EADDRNOTAVAIL'
               ? 'this machine has no such address'
-              : error.message;
-      reject(new Error(`${request.label} ${request.host}:${request.port}: ${why}`));
+              : error.code === 'ENOTFOUND'
+                ? 'this host name is not known here'
+                : error.message;
+      const address = formatHostPort({ host: request.host, port: request.port });
+      reject(new Error(`${request.name ?? request.label} ${address}: ${why}`));
     });
     server.listen({ host: request.host, port: request.port, backlog: 511 }, () => {
       stands = true;

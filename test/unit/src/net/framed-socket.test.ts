@@ -378,6 +378,10 @@ describe('a listener', () => {
     await expect(listen(wish, LIMITS, hooks)).rejects.toThrow(
       new RegExp(`west bootstrap 127\\.0\\.0\\.1:${served.port}: the port is in use`),
     );
+    const named = { host: '192.0.2.1', port: 1, label: '7', name: 'gateway west broker port of node 7' };
+    await expect(listen([named], LIMITS, hooks)).rejects.toThrow(
+      'nothing was bound: gateway west broker port of node 7 192.0.2.1:1: this machine has no such address',
+    );
   });
 
   test('limits connections per address and serves again when one leaves', async () => {
