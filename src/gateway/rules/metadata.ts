@@ -1,14 +1,20 @@
 import { ErrorCode } from '../../../protocol/errors.ts';
-import { decodeResponse, encodeResponse } from '../../../protocol/frame/messages.ts';
-import { metadataApi, type MetadataResponse } from '../../../protocol/schema/03-metadata.ts';
+import { Reader } from '../../../protocol/primitives/reader.ts';
+import { Writer } from '../../../protocol/primitives/writer.ts';
+import { metadataApi } from '../../../protocol/schema/03-metadata.ts';
+import { skipTags } from '../endpoints.ts';
 import type { NodeMap } from '../node-map.ts';
 import type { ApiRule, ResponseSeen } from '../rule.ts';
-import type { TopicIds } from '../topic-ids.ts';
-import { checkCluster, correlationIdOf } from './common.ts';
+import { splice } from '../splice.ts';
+import { checkCluster } from './common.ts';
 
 /**
  * Metadata: every broker's address is ours; a broker without one is left out and its partitions are shown leaderless
  * (LEADER_NOT_AVAILABLE, which clients retry). Ids stay real. Topic ids are learned on the way.
+ *
+ * A large cluster's answer holds hundreds of thousands of partitions, and every client asks for it at once when they come
+ * back: made into objects it would stop everyone else for seconds. So it is walked. Only the list of brokers is
+ * written anew; a leader, an error or the controller is changed where it stands, and all other bytes stay.
  */
 export const metadataRule: ApiRule = {
   key: metadataApi.key,
@@ -16,33 +22,106 @@ export const metadataRule: ApiRule = {
   response: { from: 0, run: rewrite },
 };
 
+interface Walk {
+  readonly frame: Buffer;
+  readonly reader: Reader;
+  readonly version: number;
+  readonly flexible: boolean;
+  readonly nodes: NodeMap;
+}
+
 function rewrite(response: ResponseSeen): Uint8Array[] {
-  const { frame, apiVersion, nodes, ids } = response;
-  const body = decodeResponse(metadataApi, apiVersion, frame);
-  checkCluster(response, body.clusterId);
-  learnTopicIds(body, ids);
-  readdress(body, nodes);
-  return [encodeResponse(metadataApi, apiVersion, correlationIdOf(frame), body)];
-}
-
-export function learnTopicIds(body: MetadataResponse, ids: TopicIds): void {
-  for (const { errorCode, name, topicId } of body.topics) {
-    if (errorCode === ErrorCode.NONE && name !== null) ids.learn(topicId, name);
+  const { frame, apiVersion: version, nodes, ids } = response;
+  const flexible = version >= metadataApi.flexibleFrom;
+  const reader = new Reader(frame);
+  const walk: Walk = { frame, reader, version, flexible, nodes };
+  reader.skip(4);
+  if (flexible) skipTags(reader);
+  if (version >= 3) reader.skip(4);
+  const from = reader.position;
+  const bytes = readdressBrokers(walk);
+  const to = reader.position;
+  if (version >= 2) checkCluster(response, nullableText(walk));
+  if (version >= 1 && !nodes.has(reader.int32()) && reader.ok) frame.writeInt32BE(-1, reader.position - 4);
+  const learnt = readdressTopics(walk);
+  if (version >= 8 && version <= 10) reader.skip(4);
+  if (version >= 13) reader.skip(2);
+  if (flexible) skipTags(reader);
+  if (reader.remaining > 0) reader.bad(`${reader.remaining} bytes behind its end`);
+  if (!reader.ok) {
+    throw new Error(`Metadata v${version} response at byte ${reader.badAt}: ${reader.badReason}`);
   }
+  for (const [topicId, name] of learnt) ids.learn(topicId, name);
+  return splice(frame, [{ from, to, bytes }]);
 }
 
-export function readdress(body: MetadataResponse, nodes: NodeMap): void {
-  body.brokers = body.brokers.flatMap((broker) => {
-    const address = nodes.addressOf(broker.nodeId);
-    return address === undefined ? [] : [{ ...broker, host: address.host, port: address.port }];
-  });
-  if (!nodes.has(body.controllerId)) body.controllerId = -1;
-  for (const { partitions } of body.topics) {
-    for (const partition of partitions) {
-      if (partition.leaderId < 0 || nodes.has(partition.leaderId)) continue;
-      nodes.addressOf(partition.leaderId);
-      partition.leaderId = -1;
-      if (partition.errorCode === ErrorCode.NONE) partition.errorCode = ErrorCode.LEADER_NOT_AVAILABLE;
+/** Steps over the brokers. @returns the same list with our addresses, without those that have none */
+function readdressBrokers({ frame, reader, version, flexible, nodes }: Walk): Buffer {
+  const kept: { nodeId: number; host: string; port: number; rest: Buffer }[] = [];
+  const count = flexible ? reader.compactArrayLength(10, false) : reader.arrayLength(10, false);
+  for (let index = 0; index < count && reader.ok; index += 1) {
+    const nodeId = reader.int32();
+    if (flexible) reader.compactString();
+    else reader.string();
+    reader.skip(4);
+    const restAt = reader.position;
+    if (version >= 1) nullableText({ reader, flexible });
+    if (flexible) skipTags(reader);
+    const address = reader.ok ? nodes.addressOf(nodeId) : undefined;
+    if (address !== undefined) {
+      kept.push({ nodeId, ...address, rest: frame.subarray(restAt, reader.position) });
     }
   }
+  const writer = new Writer();
+  if (flexible) writer.uvarint(kept.length + 1);
+  else writer.int32(kept.length);
+  for (const { nodeId, host, port, rest } of kept) {
+    writer.int32(nodeId);
+    if (flexible) writer.compactString(host);
+    else writer.string(host);
+    writer.int32(port);
+    writer.raw(rest);
+  }
+  if (!writer.ok) throw new Error(`Metadata v${version}: ${writer.badReason}`);
+  return writer.bytes();
+}
+
+/** Steps over the topics and takes away leaders that have no address. @returns ids and names of those that exist */
+function readdressTopics(walk: Walk): [id: string, name: string][] {
+  const { reader, version, flexible } = walk;
+  const learnt: [string, string][] = [];
+  const count = flexible ? reader.compactArrayLength(5, false) : reader.arrayLength(8, false);
+  for (let topic = 0; topic < count && reader.ok; topic += 1) {
+    const errorCode = reader.int16();
+    const name = nullableText(walk);
+    const topicId = version >= 10 ? reader.uuid() : undefined;
+    if (version >= 1) reader.skip(1);
+    const partitions = flexible ? reader.compactArrayLength(13, false) : reader.arrayLength(18, false);
+    for (let partition = 0; partition < partitions && reader.ok; partition += 1) readdressPartition(walk);
+    if (version >= 8) reader.skip(4);
+    if (flexible) skipTags(reader);
+    if (errorCode === ErrorCode.NONE && name !== null && topicId !== undefined) learnt.push([topicId, name]);
+  }
+  return learnt;
+}
+
+function readdressPartition({ frame, reader, version, flexible, nodes }: Walk): void {
+  const at = reader.position;
+  const errorCode = reader.int16();
+  reader.skip(4);
+  const leaderId = reader.int32();
+  if (leaderId >= 0 && reader.ok && nodes.addressOf(leaderId) === undefined) {
+    if (errorCode === ErrorCode.NONE) frame.writeInt16BE(ErrorCode.LEADER_NOT_AVAILABLE, at);
+    frame.writeInt32BE(-1, at + 6);
+  }
+  if (version >= 7) reader.skip(4);
+  // replicas, in-sync ones, and from 5 on those offline
+  for (let list = version >= 5 ? 3 : 2; list > 0 && reader.ok; list -= 1) {
+    reader.skip(4 * (flexible ? reader.compactArrayLength(4, false) : reader.arrayLength(4, false)));
+  }
+  if (flexible) skipTags(reader);
+}
+
+function nullableText({ reader, flexible }: Pick<Walk, 'reader' | 'flexible'>): string | null {
+  return flexible ? reader.compactNullableString() : reader.nullableString();
 }
