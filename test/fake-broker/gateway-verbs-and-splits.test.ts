@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { plainBatch } from './index.ts';
 import { startUnderTest, type UnderTest } from './support/gateway-under-test.ts';
@@ -153,7 +154,10 @@ describe('verbs through a gateway', () => {
 
 describe('bytes through a gateway', () => {
   let test: UnderTest;
-  afterEach(() => test.close());
+  afterEach(async () => {
+    vi.useRealTimers();
+    await test.close();
+  });
 
   it('every split of a stream of requests gives the same answers', async () => {
     test = await startUnderTest({ topics: ['orders', 'copy'], view: new StubView().mirrored('copy') });
@@ -204,6 +208,7 @@ describe('bytes through a gateway', () => {
   });
 
   it('a client that waits for an answer is not silent, however long the broker takes', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
     test = await startUnderTest({ topics: ['orders'], config: { limits: { idleTimeoutMs: 400 } } });
     const client = await test.connect(1);
     const held = test.fake.next(
@@ -213,12 +218,18 @@ describe('bytes through a gateway', () => {
     );
     const id = client.post(API.metadata, 9, true, metadataBody(9, null));
     await held.met;
+    const closes = () => test.gateway.snapshot().closes;
     // a second connection is closed as idle meanwhile, which shows that the time went by more than once
-    for (let n = 0; n < 2; n += 1) await (await test.connect(1)).closed;
+    for (const nth of [1, 2]) {
+      await test.connect(1);
+      while (test.gateway.snapshot().clients < 2) await turn();
+      for (; closes()['idle-timeout'] !== nth; await turn()) vi.advanceTimersByTime(50);
+    }
     held.release();
     await client.answerTo(id);
+    expect(closes()).toEqual({ 'idle-timeout': 2 });
+    for (; closes()['idle-timeout'] !== 3; await turn()) vi.advanceTimersByTime(50);
     await client.closed;
-    await expect.poll(() => test.gateway.snapshot().closes).toEqual({ 'idle-timeout': 3 });
   });
 
   it('closing the gateway ends its clients as shutdown and gives the ports back', async () => {

@@ -37,7 +37,7 @@ describe('failover', () => {
           }
         : { ok: true, topics: [{ topic: 'orders' }] },
     );
-    const argv = ['mirror', 'failover', 'm', '--all', '--yes', '--timeout', '0.5', ...at];
+    const argv = ['mirror', 'failover', 'm', '--all', '--yes', '--timeout', '2', ...at];
     const { code, err } = await run(argv);
     expect(code).toBe(1);
     expect(err).toMatch(/orders-1 is STOPPING: broker 3 is silent/);

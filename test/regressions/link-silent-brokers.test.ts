@@ -36,8 +36,9 @@ test('the source broker falls silent: its partitions say so and go on at the new
 });
 
 test('an answer that comes slowly is not silence', async () => {
-  const link = await start({ settings: { fetchSilenceMs: 200 } });
-  const slow = link.source.next(FETCH, { kind: 'delay', ms: 150 }, { times: 3 });
+  // three of them are longer than the silence, none comes near it
+  const link = await start({ settings: { fetchSilenceMs: 1_200 } });
+  const slow = link.source.next(FETCH, { kind: 'delay', ms: 500 }, { times: 3 });
   for (let i = 0; i < 20; i += 1) link.from().append(plainBatch(50));
   link.add();
   await slow.met;

@@ -203,7 +203,7 @@ describe('metadata', () => {
     const east = cluster(`127.0.0.1:${stubs[0]?.port}`);
     await east.refresh(['orders']);
     expect(east.leaderOf('orders', 0)?.leaderEpoch).toBe(4);
-    const { leaders, answered, silent } = await east.leaderEpochFromAll(['orders'], 100);
+    const { leaders, answered, silent } = await east.leaderEpochFromAll(['orders'], 1_500);
     expect(leaders.get('orders')?.get(0)).toEqual({ nodeId: 2, leaderEpoch: 5 });
     expect(new Set(answered)).toEqual(new Set([1, 2]));
     expect(silent).toEqual([3]);

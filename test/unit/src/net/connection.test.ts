@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { encodeResponse } from '../../../../protocol/frame/messages.ts';
 import { metadataApi } from '../../../../protocol/schema/03-metadata.ts';
@@ -85,9 +86,11 @@ describe('opening', () => {
 
   test('handshake-timeout: connected, but ApiVersions is never answered', async () => {
     const stub = await stubbed({ onRequest: () => true });
-    await expect(open(stub.port, { connectTimeoutMs: 40 })).rejects.toMatchObject({
-      cause: 'handshake-timeout',
-    });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const failed = open(stub.port, { connectTimeoutMs: 40 }).catch((error: unknown) => error);
+    while (stub.connections[0]?.requests.length !== 1) await turn();
+    vi.advanceTimersByTime(40);
+    expect(await failed).toMatchObject({ cause: 'handshake-timeout' });
   });
 
   test('handshake-failed: the answer is rubbish', async () => {
