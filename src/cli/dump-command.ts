@@ -77,7 +77,8 @@ async function dump(files: readonly string[], flags: Flags, io: Io, decodeState:
   }
 }
 
-function report(result: { readonly faults: readonly string[] }, io: Io): void {
+function report(result: { readonly batches: number; readonly faults: readonly string[] }, io: Io): void {
+  if (result.batches + result.faults.length === 0) io.err('no batches\n');
   if (result.faults.length === 0) return;
   for (const fault of result.faults) io.err(`${fault}\n`);
   throw failed(`${result.faults.length} ${result.faults.length === 1 ? 'fault' : 'faults'} found`);

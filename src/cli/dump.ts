@@ -1,4 +1,5 @@
 import { open, type FileHandle } from 'node:fs/promises';
+import { crc32 } from 'node:zlib';
 import {
   ATTRIBUTES_AT,
   BATCH_LENGTH_AT,
@@ -17,6 +18,7 @@ import {
   describeLegacy,
 } from '../../protocol/records/describe.ts';
 import { lengthFault } from '../../protocol/records/walk.ts';
+import { otherFileOfPartition } from './partition-files.ts';
 
 /**
  * `isthmus dump PATH.log…`: the batches of segment files, one line each, a second one for what a control
@@ -42,6 +44,8 @@ export interface DumpResult {
 }
 
 const CHUNK_BYTES = 1024 * 1024;
+/** Of magic 0 and 1, CRC-32 of all that follows it. */
+const LEGACY_CRC_AT = 12;
 /** Control batches up to this size are read whole and decoded. */
 const MAX_CONTROL_BYTES = 64 * 1024;
 
@@ -58,6 +62,11 @@ export async function dumpFiles(
   let batches = 0;
   for (const path of paths) {
     if (options.format !== 'json' && paths.length > 1) await out.write(`${path}:`);
+    const other = otherFileOfPartition(path);
+    if (other !== undefined) {
+      faults.push(`${path}: ${other}`);
+      continue;
+    }
     let file: FileHandle;
     try {
       file = await open(path, 'r');
@@ -70,7 +79,8 @@ export async function dumpFiles(
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;
       if (code === undefined || (error as NodeJS.ErrnoException).syscall !== 'read') throw error;
-      faults.push(`${path}: can't be read (${code})`);
+      const advice = code === 'EISDIR' ? ': a folder, name the .log files in it' : '';
+      faults.push(`${path}: can't be read (${code})${advice}`);
     } finally {
       await file.close();
     }
@@ -106,6 +116,10 @@ async function dumpFile(
       faults.push(`${path}:${position}: ${why} (file cut short, or still being written)`);
       return batches;
     }
+    if (position === 0 && (await isForeign(window, size))) {
+      faults.push(`${path}:0: no log segment: it begins like a batch of an old format with a wrong CRC`);
+      return batches;
+    }
     const line = await describeAt(window, position, size, options, (fault) => {
       faults.push(`${path}:${position}: ${fault}`);
     });
@@ -113,6 +127,14 @@ async function dumpFile(
     position += size;
     batches++;
   }
+}
+
+/** Bytes that only by chance look like a batch of magic 0 or 1: of those no segment says more than their CRC. */
+async function isForeign(window: FileWindow, size: number): Promise<boolean> {
+  const at = window.indexOf(0);
+  if (window.bytes.readInt8(at + MAGIC_AT) >= 2) return false;
+  const stored = window.bytes.readUInt32BE(at + LEGACY_CRC_AT);
+  return stored !== (await window.crcOf(MAGIC_AT, size, (bytes, before) => crc32(bytes, before)));
 }
 
 /** What stands at the position, as text lines and as an object. */
@@ -214,15 +236,19 @@ class FileWindow {
     return Math.min(count, this.#length);
   }
 
-  /** CRC-32C of `[from, to)` of the file, taken window by window; leaves the window where it ended. */
-  async crcOf(from: number, to: number): Promise<number> {
+  /** CRC-32C (or another) of `[from, to)` of the file, taken window by window; leaves the window where it ended. */
+  async crcOf(
+    from: number,
+    to: number,
+    step = (bytes: Buffer, before: number): number => crc32c(bytes, 0, bytes.length, before),
+  ): Promise<number> {
     let crc = 0;
     for (let position = from; position < to; ) {
       await this.require(position, 1);
       const index = this.indexOf(position);
       const here = Math.min(this.#length - index, to - position);
       if (here <= 0) break;
-      crc = crc32c(this.bytes, index, index + here, crc);
+      crc = step(this.bytes.subarray(index, index + here), crc);
       position += here;
     }
     return crc;

@@ -161,6 +161,12 @@ describe('dump', () => {
     expect(code).toBe(2);
   });
 
+  test('an empty segment: said, so that nothing does not look like a failure', async () => {
+    const file = join(folder, '00000000000000000000.log');
+    writeFileSync(file, '');
+    expect(await run(['dump', file])).toEqual({ code: 0, out: '', err: 'no batches\n' });
+  });
+
   test('a file that can not be read is a fault', async () => {
     const { code, err } = await run(['dump', '/nowhere/0.log']);
     expect(err).toMatch(/\/nowhere\/0\.log: can't be opened \(ENOENT\)\n1 fault found/);

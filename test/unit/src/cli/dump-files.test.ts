@@ -118,9 +118,53 @@ describe('dump of segment files', () => {
     expect(result.faults).toEqual([
       expect.stringMatching(/notes\.txt:0: no batch can begin here: .*is this a \.log segment/),
       expect.stringMatching(/absent\.log: can't be opened \(ENOENT\)/),
-      expect.stringMatching(/: can't be read \(EISDIR\)/),
+      expect.stringMatching(/: can't be read \(EISDIR\): a folder, name the \.log files in it/),
     ]);
     expect(lines).toContain(`${good}:`);
+  });
+
+  test("the other files of a partition's folder are told apart by their names, whatever their bytes look like", async () => {
+    const names = [
+      '00000000000000000042.index',
+      '00000000000000000042.timeindex',
+      '00000000000000000042.txnindex',
+    ];
+    const others = [
+      ...names,
+      '00000000000000000042.snapshot',
+      'partition.metadata',
+      'leader-epoch-checkpoint',
+    ];
+    for (const name of others) await writeFile(join(folder, name), golden('magic-1'));
+    const lines: string[] = [];
+    const sink = { write: (line: string) => void lines.push(line) };
+    const result = await dumpFiles(
+      others.map((name) => join(folder, name)),
+      sink,
+    );
+    expect(result).toMatchObject({ batches: 0 });
+    expect(result.faults).toEqual([
+      expect.stringMatching(/: an offset index, not a log segment; the records are in 0+42\.log$/),
+      expect.stringMatching(/: a time index, not a log segment/),
+      expect.stringMatching(/: an index of aborted transactions, not a log segment/),
+      expect.stringMatching(/: a snapshot of producer states, not a log segment/),
+      expect.stringMatching(/: the topic id of the partition, not a log segment$/),
+      expect.stringMatching(/: the list of leader epochs, not a log segment$/),
+    ]);
+  });
+
+  test('bytes that by chance look like a batch of an old format make no batch', async () => {
+    // an offset index under another name: relative offset and position, again and again
+    const index = Buffer.alloc(4096);
+    for (let at = 0; at < 1024; at += 8) {
+      index.writeInt32BE(50 + at, at);
+      index.writeInt32BE(at === 8 ? 101 : 6000 + at, at + 4);
+    }
+    index.writeInt32BE(101, 8);
+    index[16] = 0;
+    const result = await dump(index);
+    expect(result).toMatchObject({ batches: 0, lines: [] });
+    expect(result.faults).toEqual([expect.stringMatching(/:0: no log segment: .* with a wrong CRC$/)]);
   });
 
   test('an empty segment has no batches and no faults', async () => {
