@@ -4,8 +4,7 @@ import { StateWriteRefused } from './retry.ts';
 
 /**
  * Group commit of one state partition: while a transaction runs, what comes in waits, and all of it becomes the next
- * one. Order is kept. An entry may have a gate (what must be committed elsewhere first): those behind it wait too, but
- * for an urgent one, which goes to the front and whose key nobody else writes.
+ * one. Order is kept, but for an urgent one, which goes to the front and whose key nobody else writes.
  */
 export interface StateEntry {
   readonly key: string;
@@ -14,7 +13,6 @@ export interface StateEntry {
 }
 
 export interface PushOptions {
-  readonly gate?: Promise<unknown>;
   readonly urgent?: boolean;
 }
 
@@ -23,7 +21,6 @@ interface Waiting {
   readonly urgent: boolean;
   readonly resolve: (committed: Committed) => void;
   readonly reject: (error: unknown) => void;
-  open: boolean;
 }
 
 type Commit = (batches: readonly (readonly RecordInput[])[]) => Promise<Committed>;
@@ -48,21 +45,14 @@ export class CommitQueue {
     return this.#waiting.length;
   }
 
-  /** Resolves when the entries are committed. Rejects alone when the broker refuses them, or the gate does. */
+  /** Resolves when the entries are committed. Rejects alone when the broker refuses them. */
   push(entries: readonly StateEntry[], options: PushOptions = {}): Promise<Committed> {
     if (this.#failure !== null) return Promise.reject(this.#failure.error);
     return new Promise((resolve, reject) => {
-      const { gate, urgent = false } = options;
-      const waiting: Waiting = { entries, urgent, resolve, reject, open: gate === undefined };
+      const { urgent = false } = options;
+      const waiting: Waiting = { entries, urgent, resolve, reject };
       if (urgent) this.#waiting.unshift(waiting);
       else this.#waiting.push(waiting);
-      gate?.then(
-        () => {
-          waiting.open = true;
-          this.#wake();
-        },
-        (error: unknown) => this.#drop(waiting, error),
-      );
       this.#wake();
     });
   }
@@ -73,15 +63,8 @@ export class CommitQueue {
     for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
   }
 
-  #drop(waiting: Waiting, error: unknown): void {
-    const at = this.#waiting.indexOf(waiting);
-    if (at >= 0) this.#waiting.splice(at, 1);
-    waiting.reject(error);
-    this.#wake();
-  }
-
   #wake(): void {
-    if (this.#running || this.#waiting[0]?.open !== true) return;
+    if (this.#running || this.#waiting.length === 0) return;
     this.#running = true;
     void this.#run();
   }
@@ -96,7 +79,7 @@ export class CommitQueue {
   #take(): Waiting[] {
     const group: Waiting[] = [];
     let bytes = 0;
-    for (let next = this.#waiting[0]; next?.open === true; next = this.#waiting[0]) {
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       bytes += next.entries.reduce((sum, entry) => sum + sizeOf(entry), 0);
       if (group.length > 0 && bytes > MAX_TRANSACTION_BYTES) break;
       group.push(next);

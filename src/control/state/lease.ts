@@ -47,7 +47,12 @@ export class Lease {
       : elapsed(this.#acknowledged, this.#clock());
   }
 
+  /** We own the state and no older instance acts any more; whether we do now, only a young write shows. */
+  get hasStarted(): boolean {
+    return !this.#lost && this.startsIn === 0;
+  }
+
   get holds(): boolean {
-    return !this.#lost && this.startsIn === 0 && this.age <= this.#leaseMs;
+    return this.hasStarted && this.age <= this.#leaseMs;
   }
 }

@@ -1,6 +1,7 @@
 import type { Cluster } from '../../net/cluster.ts';
 import { type Clock, type Instant, elapsed } from './clock.ts';
 import { CommitQueue, type StateEntry } from './commit-queue.ts';
+import { SplitCommit, type WrittenTo } from './split-commit.ts';
 import { type Committed, TransactionalProducer } from './transactional-producer.ts';
 import { StateFenced } from './types.ts';
 
@@ -16,103 +17,134 @@ export interface OwnerWritersOptions {
   readonly onCommitted: (partition: number, committed: Committed) => void;
 }
 
-export interface WrittenTo {
-  readonly partition: number;
-  readonly lastOffset: number;
+interface Writer {
+  readonly producer: TransactionalProducer;
+  readonly queue: CommitQueue;
+  /** When the last committed transaction was sent. */
+  active: Instant;
+  /** When the transaction or the takeover in progress began; null when there is none. */
+  busySince: Instant | null;
+  /** Why it is tried again. */
+  trouble: string;
+  beating: boolean;
 }
 
-/** The owner's producers: one transactional id and one queue per state partition, all fenced together. */
+/**
+ * The owner's producers: one transactional id and one queue per state partition. Fencing one ends all; but one that
+ * can't write now holds up only what goes to it.
+ */
 export class OwnerWriters {
   readonly #options: OwnerWritersOptions;
-  readonly #producers: readonly TransactionalProducer[];
-  readonly #queues: readonly CommitQueue[];
-  /** When the last committed transaction was sent, or the last heartbeat was queued. */
-  readonly #active: Instant[];
-  readonly #beating = new Set<number>();
+  readonly #writers: readonly Writer[];
+  readonly #commits = new SplitCommit(async (partition, entries) => {
+    const { lastOffset } = await this.#of(partition).queue.push(entries);
+    return { partition, lastOffset };
+  });
 
   constructor(options: OwnerWritersOptions) {
     this.#options = options;
-    const { cluster, topic, signal, clock, onTrouble } = options;
-    const numbers = Array.from({ length: options.partitions }, (_, partition) => partition);
-    this.#producers = numbers.map(
-      (partition) =>
-        new TransactionalProducer({
-          cluster,
-          topic,
-          partition,
-          transactionalId: `isthmus-state-${topic}-${partition}`,
-          signal,
-          clock,
-          onAgain: onTrouble,
-        }),
-    );
-    this.#queues = numbers.map((partition) => new CommitQueue((batches) => this.#run(partition, batches)));
-    this.#active = numbers.map(() => clock());
+    this.#writers = Array.from({ length: options.partitions }, (_, partition) => this.#writer(partition));
+  }
+
+  #writer(partition: number): Writer {
+    const { cluster, topic, signal, clock, onTrouble } = this.#options;
+    const producer = new TransactionalProducer({
+      cluster,
+      topic,
+      partition,
+      transactionalId: `isthmus-state-${topic}-${partition}`,
+      signal,
+      clock,
+      onAgain: (why) => {
+        writer.trouble = why;
+        onTrouble(why);
+      },
+    });
+    const writer: Writer = {
+      producer,
+      queue: new CommitQueue((batches) => this.#run(partition, writer, batches)),
+      active: clock(),
+      busySince: null,
+      trouble: '',
+      beating: false,
+    };
+    return writer;
   }
 
   /**
-   * Takes every state id over, id 0 first: an older instance writes there each second, so it learns soonest.
-   * @returns performance.now at which its last acknowledged write of id 0 was certainly past
+   * Takes a state id over from an older instance. Partition 0 before any other: the older one writes there each second,
+   * so it learns soonest, and its writes there are good for all (`Leases`).
+   * @returns performance.now at which its last acknowledged write of this id was certainly past
    */
-  async takeOver(): Promise<number> {
-    const [first, ...rest] = this.#producers;
-    await first?.init();
-    const fencedAt = this.#options.clock().mono;
-    await Promise.all(rest.map((producer) => producer.init()));
-    return fencedAt;
+  async takeOver(partition: number): Promise<number> {
+    const { clock } = this.#options;
+    const writer = this.#of(partition);
+    writer.busySince = clock();
+    try {
+      await writer.producer.init();
+      return clock().mono;
+    } finally {
+      writer.busySince = null;
+    }
   }
 
-  /** One transaction per state partition. What goes to partition 0 is committed after all else of this call. */
-  async commit(byPartition: ReadonlyMap<number, readonly StateEntry[]>): Promise<WrittenTo[]> {
-    const push = async (partition: number, gate?: Promise<unknown>): Promise<WrittenTo> => {
-      const entries = byPartition.get(partition) ?? [];
-      const queue = this.#queues[partition] as CommitQueue;
-      const { lastOffset } = await queue.push(entries, gate === undefined ? {} : { gate });
-      return { partition, lastOffset };
-    };
-    const others = [...byPartition.keys()]
-      .filter((partition) => partition !== 0)
-      .map((partition) => push(partition));
-    if (!byPartition.has(0)) return Promise.all(others);
-    if (others.length === 0) return [await push(0)];
-    const gate = Promise.all(others);
-    // a queue that has failed already never looks at its gate
-    gate.catch(() => undefined);
-    return Promise.all([...others, push(0, gate)]);
+  /** One transaction per state partition. What goes to partition 0 is written after all else of this call. */
+  commit(byPartition: ReadonlyMap<number, readonly StateEntry[]>): Promise<WrittenTo[]> {
+    return this.#commits.commit(byPartition);
   }
 
   /** State partitions without a write for so long, and none on its way. */
   idleFor(now: Instant, limitMs: (partition: number) => number): number[] {
-    return [...this.#queues.keys()].filter(
-      (partition) =>
-        !this.#beating.has(partition) &&
-        elapsed(this.#active[partition] as Instant, now) >= limitMs(partition),
-    );
+    return [...this.#writers.keys()].filter((partition) => {
+      const { beating, active } = this.#of(partition);
+      return !beating && elapsed(active, now) >= limitMs(partition);
+    });
+  }
+
+  /** Why a partition has not been written to for so long though it is tried; null when it is not so. */
+  stuckFor(partition: number, limitMs: number): string | null {
+    const { busySince, trouble } = this.#of(partition);
+    if (busySince === null || elapsed(busySince, this.#options.clock()) < limitMs) return null;
+    return trouble === '' ? 'no answer' : trouble;
   }
 
   /** Before all that waits in the queue: the lease depends on it. */
   async heartbeat(partition: number, entry: StateEntry): Promise<void> {
-    this.#beating.add(partition);
+    const writer = this.#of(partition);
+    writer.beating = true;
     try {
-      await this.#queues[partition]?.push([entry], { urgent: true });
+      await writer.queue.push([entry], { urgent: true });
     } finally {
-      this.#beating.delete(partition);
+      writer.beating = false;
     }
   }
 
   fail(error: Error): void {
-    for (const queue of this.#queues) queue.fail(error);
+    for (const { queue } of this.#writers) queue.fail(error);
   }
 
-  async #run(partition: number, batches: Parameters<TransactionalProducer['commit']>[0]): Promise<Committed> {
+  #of(partition: number): Writer {
+    return this.#writers[partition] as Writer;
+  }
+
+  async #run(
+    partition: number,
+    writer: Writer,
+    batches: Parameters<TransactionalProducer['commit']>[0],
+  ): Promise<Committed> {
+    const { clock, onCommitted, onFenced } = this.#options;
+    writer.busySince = clock();
     try {
-      const committed = await (this.#producers[partition] as TransactionalProducer).commit(batches);
-      this.#active[partition] = committed.sentAt;
-      this.#options.onCommitted(partition, committed);
+      const committed = await writer.producer.commit(batches);
+      writer.active = committed.sentAt;
+      writer.trouble = '';
+      onCommitted(partition, committed);
       return committed;
     } catch (error) {
-      if (error instanceof StateFenced) this.#options.onFenced(error);
+      if (error instanceof StateFenced) onFenced(error);
       throw error;
+    } finally {
+      writer.busySince = null;
     }
   }
 }

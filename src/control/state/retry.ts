@@ -18,8 +18,9 @@ export class StateClosed extends Error {
 
 const FIRST_DELAY_MS = 20;
 const LONGEST_DELAY_MS = 1_000;
-/** A coordinator that still writes the last transaction's markers is ready within a few ms. */
+/** A coordinator that still writes the last transaction's markers is ready within a few ms, unless one has no leader. */
 const SOON_MS = 10;
+const SOON_TRIES = 100;
 
 /**
  * Tries until it is done, with growing pauses; lost connections count as `again`. Every request of the state store can
@@ -34,7 +35,7 @@ export async function persist<T>(
   onAgain: (why: string) => void = () => undefined,
 ): Promise<T> {
   let delay = FIRST_DELAY_MS;
-  for (;;) {
+  for (let tries = 1; ; tries++) {
     if (signal.aborted) throw new StateClosed(`${what}: given up, the state store was closed`);
     let outcome: Attempt<T>;
     try {
@@ -45,7 +46,8 @@ export async function persist<T>(
     }
     if ('done' in outcome) return outcome.done;
     onAgain(`${what}: ${outcome.again}`);
-    await pause(outcome.soon === true ? Math.min(delay, SOON_MS) : delay, signal);
+    const soon = outcome.soon === true && tries <= SOON_TRIES;
+    await pause(soon ? Math.min(delay, SOON_MS) : delay, signal);
     delay = Math.min(delay * 2, LONGEST_DELAY_MS);
   }
 }

@@ -1,18 +1,18 @@
 import { ErrorCode, stockErrorName } from '../../../protocol/errors.ts';
 import type { LogRecord } from '../../../protocol/records/records.ts';
 import { type FetchResponse, fetchApi } from '../../../protocol/schema/01-fetch.ts';
-import type { Freshness } from '../../gateway/ports.ts';
 import { CallTimeoutError } from '../../net/close-cause.ts';
 import type { Cluster } from '../../net/cluster.ts';
-import { type Clock, type Instant, elapsed, systemClock } from './clock.ts';
+import { type Clock, type Instant, systemClock } from './clock.ts';
 import { visitCommitted } from './committed-records.ts';
+import { ReadPositions } from './read-positions.ts';
 import { StateClosed, pause } from './retry.ts';
 import { StateUnusable } from './types.ts';
 
 /**
  * Reads all partitions of the state topic for as long as it lives: one loop of long-poll fetches per leading broker,
- * READ_COMMITTED, by topic id. It knows how far it came and how fresh that is: an answer with
- * LSO = HW = our position says that at the moment its fetch was SENT there was nothing that we had not read.
+ * READ_COMMITTED, by topic id. A partition without a leader, or whose broker is silent, holds up no other;
+ * `positions` tells how far each came.
  */
 export interface StateReaderOptions {
   readonly cluster: Cluster;
@@ -29,25 +29,6 @@ export interface StateReaderOptions {
   readonly onFailed: (error: Error) => void;
 }
 
-interface Position {
-  next: number;
-  lso: number;
-  hw: number;
-  /** When the last fetch was sent whose answer showed that nothing was missing. */
-  fresh: Instant | null;
-  /** An answer without records though the LSO lies above: at the front of the next request it must get some. */
-  starved: boolean;
-  error: string;
-}
-
-interface Waiter {
-  readonly done: () => boolean;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
-
-/** Freshness of DESIGN section 7. */
-export const FRESH_MS = 3_000;
 export const FETCH_LANE = 'state-fetch';
 const FETCH_VERSION = 16;
 const MAX_WAIT_MS = 500;
@@ -60,11 +41,10 @@ const RETRY_MS = 100;
 const CHECK_MS = 1_000;
 
 export class StateReader {
+  readonly positions: ReadPositions;
   readonly #options: StateReaderOptions;
   readonly #clock: Clock;
-  readonly #positions: readonly Position[];
   readonly #loops = new Set<number>();
-  readonly #waiters = new Set<Waiter>();
   #failure: Error | null = null;
   #wake: (() => void) | null = null;
   #refreshWanted = false;
@@ -73,33 +53,7 @@ export class StateReader {
   constructor(options: StateReaderOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#positions = Array.from({ length: options.partitions }, () => ({
-      next: 0,
-      lso: -1,
-      hw: -1,
-      fresh: null,
-      starved: false,
-      error: '',
-    }));
-  }
-
-  get failure(): Error | null {
-    return this.#failure;
-  }
-
-  position(partition: number): number {
-    return this.#positions[partition]?.next ?? 0;
-  }
-
-  /** Of all state partitions together: the least fresh decides. */
-  freshness(): Freshness {
-    const now = this.#clock();
-    let freshness: Freshness = 'fresh';
-    for (const { fresh } of this.#positions) {
-      if (fresh === null) return 'loading';
-      if (elapsed(fresh, now) > FRESH_MS || this.#failure !== null) freshness = 'stale';
-    }
-    return freshness;
+    this.positions = new ReadPositions(options.partitions, this.#clock);
   }
 
   start(): void {
@@ -107,16 +61,6 @@ export class StateReader {
     signal.addEventListener('abort', () => this.#close(), { once: true });
     if (signal.aborted) this.#close();
     void this.#supervise();
-  }
-
-  /** Resolves when every partition was read to its end by fetches sent after `moment` (performance.now). */
-  async caughtUpSince(moment: number): Promise<void> {
-    this.#hurried += 1;
-    try {
-      await this.#wait(() => this.#positions.every(({ fresh }) => fresh !== null && fresh.mono >= moment));
-    } finally {
-      this.#hurried -= 1;
-    }
   }
 
   /** Fetches that are sent from now on do not wait for data, until `undo` is called. */
@@ -127,43 +71,9 @@ export class StateReader {
     };
   }
 
-  /** Resolves when the record at `offset` was read (or passed over as aborted). */
-  hasRead(partition: number, offset: number): Promise<void> {
-    return this.#wait(() => this.position(partition) > offset);
-  }
-
-  /** What keeps partitions from being read to their end, for an error text. */
-  describeGap(): string {
-    const gaps = this.#positions.flatMap(({ next, lso, hw, fresh, error }, partition) => {
-      if (fresh !== null) return [];
-      if (error !== '') return [`partition ${partition}: ${error}`];
-      if (hw < 0) return [`partition ${partition}: no answer yet`];
-      if (next >= lso && lso < hw)
-        return [`partition ${partition}: a transaction is open at offset ${lso} of ${hw}`];
-      return [`partition ${partition}: read up to ${next} of ${hw}`];
-    });
-    const shown = gaps.slice(0, 3).join('; ');
-    return gaps.length > 3 ? `${shown}; and ${gaps.length - 3} more` : shown;
-  }
-
-  #wait(done: () => boolean): Promise<void> {
-    if (this.#failure !== null) return Promise.reject(this.#failure);
-    if (done()) return Promise.resolve();
-    return new Promise((resolve, reject) => this.#waiters.add({ done, resolve, reject }));
-  }
-
-  #checkWaiters(): void {
-    for (const waiter of this.#waiters) {
-      if (!waiter.done()) continue;
-      this.#waiters.delete(waiter);
-      waiter.resolve();
-    }
-  }
-
   #close(): void {
     this.#failure ??= new StateClosed('the state store was closed');
-    for (const { reject } of this.#waiters) reject(this.#failure);
-    this.#waiters.clear();
+    this.positions.end(this.#failure);
     this.#wake?.();
   }
 
@@ -177,27 +87,33 @@ export class StateReader {
   /** Keeps a loop running for every broker that leads a state partition. */
   async #supervise(): Promise<void> {
     const { cluster, topic, signal, partitions } = this.#options;
+    let retryMs = RETRY_MS;
     while (this.#failure === null) {
       const leaders = new Set<number>();
+      let leaderless = false;
       for (let partition = 0; partition < partitions; partition++) {
         const leader = cluster.leaderOf(topic, partition);
-        if (leader === undefined) this.#refreshWanted = true;
-        else leaders.add(leader.nodeId);
+        if (leader !== undefined) leaders.add(leader.nodeId);
+        else leaderless = true;
+        if (leader === undefined) this.positions.trouble(partition, 'it has no leader');
       }
       for (const nodeId of leaders) {
         if (this.#loops.has(nodeId)) continue;
         this.#loops.add(nodeId);
         void this.#loop(nodeId).finally(() => this.#loops.delete(nodeId));
       }
-      if (this.#refreshWanted) {
-        await pause(RETRY_MS, signal);
+      if (this.#refreshWanted || leaderless) {
+        // a leader that moves is found at once, one that is gone for long is not asked for ten times a second
+        await pause(retryMs, signal);
+        retryMs = Math.min(retryMs * 2, CHECK_MS);
         this.#refreshWanted = false;
         await cluster.refresh([topic]).catch((error: Error) => {
           this.#refreshWanted = true;
-          for (const position of this.#positions) if (position.error === '') position.error = error.message;
+          this.positions.troubleOfAll(error.message);
         });
         this.#checkIdentity();
       } else {
+        retryMs = RETRY_MS;
         await this.#rest();
       }
     }
@@ -247,8 +163,8 @@ export class StateReader {
       } catch (error) {
         if (this.#failure !== null) return;
         if (error instanceof CallTimeoutError) cluster.dropLane(nodeId, FETCH_LANE, 'no answer to Fetch');
-        for (const partition of wanted)
-          this.#note(partition, error instanceof Error ? error.message : String(error));
+        const message = error instanceof Error ? error.message : String(error);
+        for (const partition of wanted) this.positions.trouble(partition, message);
         this.#wantRefresh();
         await pause(RETRY_MS, signal);
       }
@@ -257,12 +173,10 @@ export class StateReader {
 
   /** The partitions that a broker leads, the starved ones first. */
   #ledBy(nodeId: number): number[] {
-    const { cluster, topic } = this.#options;
-    const led = [...this.#positions.keys()].filter(
-      (partition) => cluster.leaderOf(topic, partition)?.nodeId === nodeId,
-    );
-    return led.sort(
-      (a, b) => Number(this.#positions[b]?.starved) - Number(this.#positions[a]?.starved) || a - b,
+    const { cluster, topic, partitions } = this.#options;
+    const all = Array.from({ length: partitions }, (_, partition) => partition);
+    return this.positions.inFetchOrder(
+      all.filter((partition) => cluster.leaderOf(topic, partition)?.nodeId === nodeId),
     );
   }
 
@@ -271,7 +185,7 @@ export class StateReader {
     const partitions = wanted.map((partition) => ({
       partition,
       currentLeaderEpoch: cluster.leaderOf(topic, partition)?.leaderEpoch ?? -1,
-      fetchOffset: this.position(partition),
+      fetchOffset: this.positions.next(partition),
       partitionMaxBytes: PARTITION_MAX_BYTES,
     }));
     return {
@@ -292,8 +206,7 @@ export class StateReader {
         throw new Error(`Fetch: ${stockErrorName(response.errorCode)}`);
       for (const { partitions } of response.responses) {
         for (const answer of partitions) {
-          const position = this.#positions[answer.partitionIndex];
-          if (position !== undefined && !this.#takePartition(answer, position, sentAt, first)) clean = false;
+          if (!this.#takePartition(answer, sentAt, first)) clean = false;
         }
       }
     } catch (error) {
@@ -301,50 +214,35 @@ export class StateReader {
       return false;
     }
     this.#options.onBatchEnd();
-    this.#checkWaiters();
+    this.positions.checkWaiters();
     return clean;
   }
 
   #takePartition(
     answer: FetchResponse['responses'][number]['partitions'][number],
-    position: Position,
     sentAt: Instant,
     first: number,
   ): boolean {
-    const { topic, cluster } = this.#options;
+    const { topic, cluster, partitions } = this.#options;
     const partition = answer.partitionIndex;
+    if (partition < 0 || partition >= partitions) return true;
+    const from = this.positions.next(partition);
     if (answer.errorCode === ErrorCode.OFFSET_OUT_OF_RANGE) {
       throw new StateUnusable(
-        `the state topic ${topic} of ${cluster.name} no longer holds offset ${position.next} of partition ${partition}: ` +
+        `the state topic ${topic} of ${cluster.name} no longer holds offset ${from} of partition ${partition}: ` +
           'it was cut or created anew. Restart, and check what the mirrors show',
       );
     }
     if (answer.errorCode !== ErrorCode.NONE) {
-      this.#note(partition, stockErrorName(answer.errorCode));
+      this.positions.trouble(partition, stockErrorName(answer.errorCode));
       this.#wantRefresh();
       return false;
     }
-    position.error = '';
-    position.lso = answer.lastStableOffset;
-    position.hw = answer.highWatermark;
     const bytes = answer.records ?? Buffer.alloc(0);
-    const read = visitCommitted(bytes, position.next, answer.abortedTransactions ?? [], (record) =>
+    const read = visitCommitted(bytes, from, answer.abortedTransactions ?? [], (record) =>
       this.#options.onRecord(partition, record),
     );
-    position.next = read.next;
-    // Compaction may leave nothing between us and the end: the first of a request is always given a batch if there is one.
-    if (read.batches === 0 && position.next < position.lso) {
-      if (partition === first && position.starved) position.next = position.lso;
-      else position.starved = true;
-    } else {
-      position.starved = false;
-    }
-    if (position.next === position.lso && position.lso === position.hw) position.fresh = sentAt;
+    this.positions.took(answer, read, sentAt, partition === first);
     return true;
-  }
-
-  #note(partition: number, error: string): void {
-    const position = this.#positions[partition];
-    if (position !== undefined) position.error = error;
   }
 }

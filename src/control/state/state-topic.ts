@@ -19,7 +19,7 @@ const TIMEOUT_MS = 15_000;
 const TOPIC_RESOURCE = 2;
 
 /**
- * The state topic as it is, created when it is missing, with a leader for every partition.
+ * The state topic as it is, created when it is missing; partition 0 has a leader, and every other one when it is new.
  * @throws StateUnusable when it can't be created or is not what it must be; the message says what to do
  */
 export async function ensureStateTopic(
@@ -52,8 +52,10 @@ export async function ensureStateTopic(
           `number may not change while the topic lives: set state: { partitions: ${found.partitions.length} }`,
       );
     }
+    // one that was made long ago is gone on with as far as it can be read; without partition 0 there is no state
     const leaderless = found.partitions.filter(({ leader }) => leader < 0).map(({ partition }) => partition);
-    if (leaderless.length > 0) return { again: `no leader for partitions ${leaderless.join(', ')}` };
+    if (leaderless.length > 0 && (created || leaderless.includes(0)))
+      return { again: `no leader for partitions ${leaderless.join(', ')}` };
     if (!created) await checkCompacted(cluster, settings, what);
     return { done: found };
   });

@@ -7,20 +7,26 @@ import { encodeRecord } from './codec.ts';
 import { CommandLoop } from './command-loop.ts';
 import { CommandClient } from './command-client.ts';
 import { COMMAND_LANE } from './command-producer.ts';
-import { keyText, statePartitionOf } from './keys.ts';
-import { LEASE_MS, Lease } from './lease.ts';
+import { FollowedView } from './followed-view.ts';
+import { Homes } from './homes.ts';
+import { keyOfChange, keyText, placementOf } from './keys.ts';
+import { LEASE_MS } from './lease.ts';
+import { Leases } from './leases.ts';
 import { OldResults } from './old-results.ts';
+import { Outages } from './outages.ts';
 import { OwnerWriters } from './owner-writers.ts';
+import { GRACE_MS, Ownership } from './ownership.ts';
 import { PlacedEntries, endsByHome } from './placed-entries.ts';
+import { producerLanes } from './producer-requests.ts';
 import { StateClosed, pause } from './retry.ts';
 import { FETCH_LANE, StateReader } from './state-reader.ts';
 import { type StateTopicSettings, ensureStateTopic } from './state-topic.ts';
-import { producerLanes } from './transactional-producer.ts';
 import {
   type CommandHandler,
   type NewCommand,
   type OwnerRecord,
   type ResultRecord,
+  StateAway,
   type StateChange,
   type StateRecord,
   type StateStore,
@@ -29,7 +35,6 @@ import {
   type Stored,
   type ViewChange,
 } from './types.ts';
-import { ReplayedView } from './view.ts';
 
 export interface StateStoreOptions {
   /** The destination cluster, used through lanes of our own; it stays its caller's to close. */
@@ -42,72 +47,83 @@ export interface StateStoreOptions {
   readonly leaseMs?: number;
   /** For `open` as a whole; default 60 s. */
   readonly openTimeoutMs?: number;
+  /** State partitions other than 0 are waited for so long. */
+  readonly graceMs?: number;
   readonly clock?: Clock;
+}
+
+/** What an owner has beside the reader. */
+interface Owner {
+  readonly writers: OwnerWriters;
+  readonly ownership: Ownership;
+  readonly outages: Outages;
 }
 
 const OPEN_TIMEOUT_MS = 60_000;
 const CLOSE_TIMEOUT_MS = 10_000;
+/** The command in hand may wait for a state partition that is away. */
+const COMMAND_END_MS = 3_000;
 const HEARTBEAT_MS = 1_000;
+/** When writes of partition 0 are so late, every other state partition's own heartbeat keeps what lives there going. */
+const LATE_MS = 1_500;
 const TICK_MS = 250;
 /** Far below transactional.id.expiration.ms and producer.id.expiration.ms, so that idle ids are never forgotten. */
 const KEEP_ALIVE_MS = 3_600_000;
-const WARN_EVERY_MS = 30_000;
 
 /**
  * The state of one destination: what its state topic says, written by one owner at a time.
  *
- *     open:  topic ▶ InitProducerId of id 0, then of all (older instance fenced) ▶ read until LSO = HW = position by
- *            fetches sent after that ▶ owner records with our incarnation ▶ heartbeat
+ *     open:  topic ▶ every state partition is taken over and read (`Ownership`) ▶ heartbeat
  *     write: group commit per state partition ▶ read back ▶ the view shows it
  *     close: owner records released with the exact ends
+ *
+ * State partitions stand for themselves: one out of reach keeps waiting only what lives there (`outage`).
  */
 export class TopicStateStore implements StateStore {
   readonly view: StateView;
-  readonly #view: ReplayedView;
+  readonly #followed: FollowedView;
   readonly #options: StateStoreOptions;
   readonly #clock: Clock;
   readonly #instanceId: string;
+  readonly #homes: Homes;
   readonly #abort = new AbortController();
-  readonly #lease: Lease;
+  readonly #leases: Leases;
   readonly #oldResults: OldResults;
-  readonly #listeners = new Set<(changes: readonly ViewChange[]) => void>();
   readonly #fencedListeners: ((error: Error) => void)[] = [];
   readonly #commands: CommandClient;
+  readonly #loaded = Promise.withResolvers<void>();
   #reader: StateReader | null = null;
-  readonly #readerReady = Promise.withResolvers<StateReader>();
-  #writers: OwnerWriters | null = null;
+  #owner: Owner | null = null;
   #commandLoop: CommandLoop | null = null;
-  #pending: ViewChange[] = [];
-  #previousOwners: ReadonlyMap<number, Stored<OwnerRecord>> = new Map();
-  #incarnation = 0;
   /** Why this process may write no more: another instance took over, or the state can't be followed. */
   #fenced: Error | null = null;
   #opened = false;
   #closing = false;
   #ticker: NodeJS.Timeout | null = null;
-  #warnedAt = Number.NEGATIVE_INFINITY;
-  readonly #leaseBegan = Promise.withResolvers<void>();
 
   constructor(options: StateStoreOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#instanceId = options.instanceId ?? randomUUID();
-    this.#view = new ReplayedView(options.settings.partitions);
-    this.view = this.#view;
-    this.#oldResults = new OldResults(this.#view);
-    this.#lease = new Lease(this.#clock, options.leaseMs ?? LEASE_MS);
     const { cluster, settings } = options;
+    this.#homes = new Homes(settings.partitions);
+    this.#followed = new FollowedView(settings.partitions, (changes) => {
+      this.#commands.take(changes);
+      if (this.view.commands.size > 0) this.#commandLoop?.wake();
+    });
+    this.view = this.#followed.view;
+    this.#oldResults = new OldResults(this.view);
+    this.#leases = new Leases(this.#clock, settings.partitions, options.leaseMs ?? LEASE_MS);
     this.#commands = new CommandClient(cluster, settings.topic, this.#instanceId, this.#abort.signal);
-    this.#readerReady.promise.catch(() => undefined);
-    this.#leaseBegan.promise.catch(() => undefined);
+    this.#loaded.promise.catch(() => undefined);
   }
 
   get incarnation(): number {
-    return this.#incarnation;
+    return this.#owner?.ownership.incarnation ?? 0;
   }
 
   get previousOwners(): ReadonlyMap<number, Stored<OwnerRecord>> {
-    return this.#previousOwners;
+    return this.#owner?.ownership.previousOwners ?? new Map();
   }
 
   get fenced(): boolean {
@@ -115,8 +131,7 @@ export class TopicStateStore implements StateStore {
   }
 
   releasedEnd(topic: string, partition: number): number | null {
-    const home = statePartitionOf(topic, partition, this.#options.settings.partitions);
-    const owner = this.#previousOwners.get(home);
+    const owner = this.previousOwners.get(this.#homes.of(topic, partition));
     return owner?.released === true ? (owner.ends[`${topic}/${partition}`] ?? null) : null;
   }
 
@@ -134,8 +149,8 @@ export class TopicStateStore implements StateStore {
     const late = pause(timeoutMs, timeout.signal).then(() => {
       if (timeout.signal.aborted) return;
       const { settings, cluster } = this.#options;
-      const gap = this.#reader?.describeGap() ?? '';
-      const why = [lastTrouble, gap].filter((text) => text !== '').join('; ');
+      const gaps = this.#reader?.positions.gaps() ?? '';
+      const why = [lastTrouble, gaps].filter((text) => text !== '').join('; ');
       throw new StateUnusable(
         `state topic ${settings.topic} on ${cluster.name} was not ready within ${timeoutMs / 1000} s: ${why}`,
       );
@@ -143,6 +158,7 @@ export class TopicStateStore implements StateStore {
     try {
       await Promise.race([opening, late]);
       this.#opened = true;
+      this.#loaded.resolve();
     } catch (error) {
       opening.catch(() => undefined);
       this.#shutDown(error instanceof Error ? error : new Error(String(error)));
@@ -164,54 +180,80 @@ export class TopicStateStore implements StateStore {
       signal,
       clock: this.#clock,
       onRecord: (partition, { key, value }) => {
-        if (key === null) return;
-        const change = this.#view.apply(partition, key.toString('utf8'), value);
-        if (change !== undefined) this.#pending.push(change);
+        if (key !== null) this.#followed.record(partition, key.toString('utf8'), value);
       },
-      onBatchEnd: () => this.#publish(),
+      onBatchEnd: () => this.#followed.publish(),
       // nothing may be decided, and nothing appended
       onFailed: (error) => this.#fence(error),
     });
     this.#reader = reader;
-    this.#readerReady.resolve(reader);
     const settle = reader.hurry();
     reader.start();
-    if (this.#options.observe === true) return reader.caughtUpSince(this.#clock().mono).finally(settle);
+    try {
+      if (this.#options.observe === true) await this.#readAll(reader);
+      else await this.#takeOver(reader, topicId, onTrouble);
+    } finally {
+      settle();
+    }
+  }
+
+  /** An observer waits for all: it decides nothing, and nothing waits for it. */
+  async #readAll(reader: StateReader): Promise<void> {
+    await reader.positions.allCaughtUp(this.#clock().mono);
+    for (let partition = 0; partition < this.#homes.count; partition++) this.#followed.reveal(partition);
+  }
+
+  async #takeOver(reader: StateReader, topicId: string, onTrouble: (why: string) => void): Promise<void> {
+    const { cluster, settings, graceMs } = this.#options;
+    const { signal } = this.#abort;
     const writers = new OwnerWriters({
       cluster,
       topic: settings.topic,
       partitions: settings.partitions,
       signal,
       clock: this.#clock,
-      onTrouble: (why) => {
-        onTrouble(why);
-        this.#warn(why);
-      },
+      onTrouble,
       onFenced: (error) => this.#fence(error),
-      // every state id was taken over by whoever fences us, id 0 first: that one's writes are the lease
-      onCommitted: (partition, { sentAt }) => {
-        if (partition === 0) this.#lease.acknowledge(sentAt);
-      },
+      onCommitted: (partition, { sentAt }) => this.#leases.acknowledge(partition, sentAt),
     });
-    this.#writers = writers;
-    const fencedAt = await writers.takeOver();
-    await reader.caughtUpSince(this.#clock().mono).finally(settle);
-    this.#previousOwners = new Map(this.#view.owners);
-    this.#incarnation = 1 + Math.max(0, ...[...this.#view.owners.values()].map((owner) => owner.incarnation));
-    await this.#writeOwners(() => ({ released: false, ends: {} }));
-    const older = [...this.#previousOwners.values()].some((owner) => !owner.released);
-    this.#lease.begin(older ? fencedAt : null);
-    this.#leaseBegan.resolve();
+    const ownership = new Ownership({
+      topic: settings.topic,
+      partitions: settings.partitions,
+      reader,
+      writers,
+      leases: this.#leases,
+      staged: this.#followed.staged,
+      clock: this.#clock,
+      signal,
+      writeOwners: (partitions) => this.#writeOwners(partitions, () => ({ released: false, ends: {} })),
+      reveal: (partition) => this.#followed.reveal(partition),
+      onFailed: (error) => this.#fence(error),
+    });
+    const outages = new Outages(settings, cluster.name, { reader, writers, ownership });
+    this.#owner = { writers, ownership, outages };
+    await ownership.open(graceMs ?? GRACE_MS);
+    if (signal.aborted) return;
     this.#ticker = setInterval(() => this.#tick(), TICK_MS);
     lifecycle.publish({
       level: 'info',
       message: `state of ${cluster.name} is ours`,
-      fields: { topic: settings.topic, incarnation: this.#incarnation, instance: this.#instanceId },
+      fields: {
+        topic: settings.topic,
+        topicId,
+        incarnation: this.incarnation,
+        instance: this.#instanceId,
+      },
     });
+    outages.tell();
   }
 
   async write(changes: readonly StateChange[]): Promise<void> {
     if (!this.#opened) throw new StateClosed('the state store is not open');
+    for (const change of changes) {
+      const home = placementOf(keyOfChange(change), this.#homes.count);
+      if (this.#followed.staged.holds(home))
+        throw new StateAway(this.#outageOf(home) ?? 'it was not read yet');
+    }
     await this.#commit(changes, []);
   }
 
@@ -229,25 +271,48 @@ export class TopicStateStore implements StateStore {
       finish: (changes, result) => this.#commit(changes, [result], [`command/${result.id}`]),
       discard: (id) => this.#commit([], [], [`command/${id}`]),
       now: () => Date.now(),
-      stopped: () => this.#closing || this.fenced || this.#writers === null,
+      stopped: () => this.#closing || this.fenced || this.#owner === null,
     });
     this.#commandLoop.wake();
   }
 
   onChange(listener: (changes: readonly ViewChange[]) => void): () => void {
-    this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
+    return this.#followed.onChange(listener);
   }
 
-  freshness(): Freshness {
-    return this.#reader?.freshness() ?? 'loading';
+  freshness(topic?: string, partition?: number): Freshness {
+    if (!this.#opened) return 'loading';
+    if (topic !== undefined && partition !== undefined)
+      return this.#freshnessOf(this.#homes.of(topic, partition));
+    const homes =
+      topic === undefined
+        ? Array.from({ length: this.#homes.count }, (_, home) => home)
+        : this.#homes.ofTopic(topic, this.view.topics.get(topic)?.partitions ?? 0);
+    for (const home of homes) if (this.#freshnessOf(home) !== 'fresh') return 'stale';
+    return 'fresh';
   }
 
-  async whenLoaded(): Promise<void> {
-    const reader = await this.#readerReady.promise;
-    await reader.caughtUpSince(Number.NEGATIVE_INFINITY);
+  #freshnessOf(home: number): Freshness {
+    if (this.#followed.staged.holds(home)) return 'stale';
+    return this.#reader?.positions.freshness(home) === 'fresh' ? 'fresh' : 'stale';
+  }
+
+  whenLoaded(): Promise<void> {
+    return this.#loaded.promise;
+  }
+
+  outage(topic?: string, partition?: number): string | null {
+    return this.#outageOf(
+      topic === undefined || partition === undefined ? 0 : this.#homes.of(topic, partition),
+    );
+  }
+
+  outages(): ReadonlyMap<number, string> {
+    return this.#opened ? (this.#owner?.outages.all() ?? new Map()) : new Map();
+  }
+
+  #outageOf(home: number): string | null {
+    return this.#opened ? (this.#owner?.outages.of(home) ?? null) : null;
   }
 
   onFenced(listener: (error: Error) => void): void {
@@ -255,13 +320,21 @@ export class TopicStateStore implements StateStore {
     else listener(this.#fenced);
   }
 
-  mayAppend(): boolean {
-    return this.#lease.holds;
+  mayAppend(topic?: string, partition?: number): boolean {
+    const home = topic === undefined || partition === undefined ? 0 : this.#homes.of(topic, partition);
+    return this.#leases.holds(home) && this.#freshnessOf(home) === 'fresh';
   }
 
-  async whenMayAppend(): Promise<void> {
-    await this.#leaseBegan.promise;
-    await pause(this.#lease.startsIn ?? 0, this.#abort.signal);
+  async whenMayAppend(topic?: string, partition?: number): Promise<void> {
+    await this.#loaded.promise;
+    const ownership = this.#owner?.ownership;
+    if (ownership === undefined) return new Promise(() => undefined);
+    const homes =
+      topic === undefined || partition === undefined ? ownership.owned : [this.#homes.of(topic, partition)];
+    for (const home of homes) {
+      await ownership.arrival(home);
+      await pause(this.#leases.startsIn(home) ?? 0, this.#abort.signal);
+    }
     if (this.#fenced !== null) throw this.#fenced;
     if (this.#abort.signal.aborted) throw new StateClosed('the state store was closed');
   }
@@ -270,11 +343,11 @@ export class TopicStateStore implements StateStore {
     if (this.#closing) return;
     this.#closing = true;
     if (this.#ticker !== null) clearInterval(this.#ticker);
-    if (this.#opened && this.#writers !== null && this.#fenced === null) {
+    if (this.#opened && this.#owner !== null && this.#fenced === null) {
       const timeout = new AbortController();
       const last = (async () => {
-        await this.#commandLoop?.idle();
-        this.#lease.end();
+        await Promise.race([this.#commandLoop?.idle(), pause(COMMAND_END_MS, timeout.signal)]);
+        this.#leases.end();
         if (released !== undefined) await this.#release(released);
       })();
       last.catch(() => undefined);
@@ -284,16 +357,24 @@ export class TopicStateStore implements StateStore {
     this.#shutDown(new StateClosed('the state store was closed'));
   }
 
-  #release(released: ReadonlyMap<string, number>): Promise<void> {
-    const ends = endsByHome(released, this.#options.settings.partitions);
-    return this.#writeOwners((partition) => ({ released: true, ends: ends[partition] ?? {} }));
+  /** Each state partition by itself: one that is out of reach is not waited for, and not released. */
+  async #release(released: ReadonlyMap<string, number>): Promise<void> {
+    const ends = endsByHome(released, this.#homes.count);
+    const inReach = (this.#owner?.ownership.owned ?? []).filter((home) => this.#outageOf(home) === null);
+    await Promise.allSettled(
+      inReach.map((home) =>
+        this.#writeOwners([home], (partition) => ({ released: true, ends: ends[partition] ?? {} })),
+      ),
+    );
   }
 
-  async #writeOwners(state: (partition: number) => Pick<OwnerRecord, 'released' | 'ends'>): Promise<void> {
-    const numbers = Array.from({ length: this.#options.settings.partitions }, (_, partition) => partition);
+  async #writeOwners(
+    partitions: readonly number[],
+    state: (partition: number) => Pick<OwnerRecord, 'released' | 'ends'>,
+  ): Promise<void> {
     await this.#commit(
       [],
-      numbers.map((partition) => this.#ownerRecord(partition, state(partition))),
+      partitions.map((partition) => this.#ownerRecord(partition, state(partition))),
     );
   }
 
@@ -303,7 +384,7 @@ export class TopicStateStore implements StateStore {
       kind: 'owner',
       statePartition,
       instanceId: this.#instanceId,
-      incarnation: this.#incarnation,
+      incarnation: this.incarnation,
       released,
       ends,
       at: Date.now(),
@@ -316,73 +397,56 @@ export class TopicStateStore implements StateStore {
     records: readonly StateRecord[],
     tombstones: readonly string[] = [],
   ): Promise<void> {
-    const writers = this.#writers;
-    if (writers === null || this.#reader === null) {
+    const writers = this.#owner?.writers;
+    const positions = this.#reader?.positions;
+    if (writers === undefined || positions === undefined) {
       throw new StateClosed('this instance reads the state and does not own it');
     }
-    const placed = new PlacedEntries(this.#options.settings.partitions, this.#incarnation);
+    const placed = new PlacedEntries(this.#homes.count, this.incarnation);
     for (const change of changes) placed.change(change);
     for (const record of records) placed.record(record);
     for (const key of tombstones) placed.tombstone(key);
-    const positions = await writers.commit(placed.byPartition);
-    const reader = this.#reader;
-    await Promise.all(positions.map(({ partition, lastOffset }) => reader.hasRead(partition, lastOffset)));
+    const written = await writers.commit(placed.byPartition);
+    await Promise.all(written.map(({ partition, lastOffset }) => positions.hasRead(partition, lastOffset)));
   }
 
-  #publish(): void {
-    const changes = this.#pending;
-    if (changes.length === 0) return;
-    this.#pending = [];
-    this.#commands.take(changes);
-    for (const listener of this.#listeners) listener(changes);
-    if (this.view.commands.size > 0) this.#commandLoop?.wake();
-  }
-
-  /** Heartbeat, keep-alive of idle ids, old results. */
+  /** Heartbeats, keep-alive of idle ids, old results. */
   #tick(): void {
-    const writers = this.#writers;
-    if (writers === null || this.#closing || this.fenced) return;
+    if (this.#owner === null || this.#closing || this.fenced) return;
+    const { writers, ownership, outages } = this.#owner;
     const now = this.#clock();
+    const othersMs = this.#leases.age(0) > LATE_MS ? HEARTBEAT_MS : KEEP_ALIVE_MS;
     const state = { released: false, ends: {} };
-    for (const partition of writers.idleFor(now, (index) => (index === 0 ? HEARTBEAT_MS : KEEP_ALIVE_MS))) {
+    for (const partition of writers.idleFor(now, (index) => (index === 0 ? HEARTBEAT_MS : othersMs))) {
+      if (!ownership.owns(partition)) continue;
       const record = this.#ownerRecord(partition, state);
-      const entry = { key: keyText(record), value: encodeRecord(record, this.#incarnation) };
+      const entry = { key: keyText(record), value: encodeRecord(record, this.incarnation) };
       // a refusal would be a fault of the topic's settings and shows at the next write of somebody who waits for it
       writers.heartbeat(partition, entry).catch(() => undefined);
     }
     const old = this.#oldResults.due(now);
     if (old.length > 0) this.#commit([], [], old).catch(() => undefined);
-  }
-
-  /** Writes that are tried again and again: said once the lease is gone, and then twice a minute. */
-  #warn(why: string): void {
-    if (!this.#opened || this.#lease.holds || this.#clock().mono - this.#warnedAt < WARN_EVERY_MS) return;
-    this.#warnedAt = this.#clock().mono;
-    lifecycle.publish({
-      level: 'warn',
-      message: `no state write was acknowledged for ${Math.round(this.#lease.age / 1000)} s, nothing is appended: ${why}`,
-      fields: { topic: this.#options.settings.topic },
-    });
+    outages.tell();
   }
 
   #fence(error: Error): void {
     if (this.#fenced !== null) return;
     this.#fenced = error;
-    this.#lease.end();
-    this.#leaseBegan.reject(error);
+    this.#leases.end();
+    this.#owner?.ownership.end(error);
     if (this.#ticker !== null) clearInterval(this.#ticker);
-    this.#writers?.fail(error);
-    lifecycle.publish({ level: 'error', message: error.message, fields: { incarnation: this.#incarnation } });
+    this.#owner?.writers.fail(error);
+    lifecycle.publish({ level: 'error', message: error.message, fields: { incarnation: this.incarnation } });
     for (const listener of this.#fencedListeners.splice(0)) listener(error);
   }
 
   #shutDown(error: Error): void {
     this.#closing = true;
-    this.#lease.end();
+    this.#leases.end();
     if (this.#ticker !== null) clearInterval(this.#ticker);
-    this.#writers?.fail(error);
-    this.#readerReady.reject(error);
-    this.#leaseBegan.reject(error);
+    this.#owner?.writers.fail(error);
+    this.#owner?.ownership.end(error);
+    this.#loaded.reject(error);
     this.#abort.abort();
     const { cluster } = this.#options;
     const lanes = [...producerLanes, FETCH_LANE, COMMAND_LANE];

@@ -1,16 +1,14 @@
-import { ErrorCode, stockErrorName } from '../../../protocol/errors.ts';
+import { ErrorCode } from '../../../protocol/errors.ts';
 import { type RecordInput, buildBatch } from '../../../protocol/records/build.ts';
 import { produceApi } from '../../../protocol/schema/00-produce.ts';
 import { initProducerIdApi } from '../../../protocol/schema/22-init-producer-id.ts';
 import { addPartitionsToTxnApi } from '../../../protocol/schema/24-add-partitions-to-txn.ts';
 import { endTxnApi } from '../../../protocol/schema/26-end-txn.ts';
-import type { AnyApi, RequestInput, ResponseOf } from '../../../protocol/schema/api.ts';
-import { CallTimeoutError } from '../../net/close-cause.ts';
 import type { Cluster } from '../../net/cluster.ts';
-import { rightsAdvice } from '../rights-advice.ts';
-import { type Clock, type Instant, systemClock } from './clock.ts';
+import { type Clock, type Instant, elapsed, systemClock } from './clock.ts';
+import { ProducerRequests } from './producer-requests.ts';
 import { type Attempt, StateWriteRefused, persist } from './retry.ts';
-import { StateFenced, StateUnusable } from './types.ts';
+import { StateUnusable } from './types.ts';
 
 /**
  * The one writer of one state partition: a transactional id of its own, one transaction at a time.
@@ -44,45 +42,27 @@ export interface Committed {
 }
 
 const CAPS = { initProducerId: 4, addPartitions: 3, produce: 11, endTxn: 4 } as const;
-const CALL_TIMEOUT_MS = 10_000;
 const PRODUCE_TIMEOUT_MS = 8_000;
 /** A crash leaves a transaction open for so long unless the next owner, who ends it at once, comes earlier. */
 const TRANSACTION_TIMEOUTS_MS = [300_000, 60_000, 10_000] as const;
 const MAX_REDOS = 5;
-/** Connections per broker that the producers share; a broker takes one request of a connection at a time. */
-const LANES = 4;
+/**
+ * A partition without a leader is not waited for inside a transaction: the coordinator would end an open one in time,
+ * which looks like being fenced. It is aborted by ourselves and begun again when the partition is back.
+ */
+const PATIENCE_MS = 20_000;
 const SEQUENCES = 0x8000_0000;
 
-const FENCED: ReadonlySet<number> = new Set([
-  ErrorCode.INVALID_PRODUCER_EPOCH,
-  ErrorCode.PRODUCER_FENCED,
-  ErrorCode.INVALID_PRODUCER_ID_MAPPING,
-]);
-/** To be sent again as it was. A 4.4.0 coordinator that is being fenced was seen to answer EndTxn with the first. */
-const PASSING: ReadonlySet<number> = new Set([
-  ErrorCode.UNKNOWN_SERVER_ERROR,
-  ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-  ErrorCode.LEADER_NOT_AVAILABLE,
-  ErrorCode.NOT_LEADER_OR_FOLLOWER,
-  ErrorCode.REQUEST_TIMED_OUT,
-  ErrorCode.NETWORK_EXCEPTION,
-  ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-  ErrorCode.COORDINATOR_NOT_AVAILABLE,
-  ErrorCode.NOT_COORDINATOR,
-  ErrorCode.NOT_ENOUGH_REPLICAS,
-  ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-  ErrorCode.KAFKA_STORAGE_ERROR,
-  ErrorCode.CONCURRENT_TRANSACTIONS,
-]);
+const NO_LEADER = 'the partition has no leader';
 
 /** The transaction can't be committed any more, and nobody fenced us: abort it and do it again. */
-type Step = 'ok' | 'redo' | 'redo-with-new-epoch';
+type Step = 'ok' | 'redo' | 'redo-with-new-epoch' | 'no-leader';
 
 export class TransactionalProducer {
   readonly transactionalId: string;
   readonly #options: TransactionalProducerOptions;
   readonly #clock: Clock;
-  #coordinator: number | null = null;
+  readonly #requests: ProducerRequests;
   #producerId = -1n;
   #epoch = -1;
   #sequence = 0;
@@ -92,6 +72,8 @@ export class TransactionalProducer {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.transactionalId = options.transactionalId;
+    const { cluster, topic, partition, transactionalId } = options;
+    this.#requests = new ProducerRequests(cluster, topic, partition, transactionalId);
   }
 
   /**
@@ -109,9 +91,10 @@ export class TransactionalProducer {
    * @throws StateWriteRefused when the broker refuses a batch for good; nothing was committed
    */
   async commit(batches: readonly (readonly RecordInput[])[]): Promise<Committed> {
-    for (let redo = 0; ; redo += 1) {
+    for (let redo = 0; ; ) {
       let lastOffset = -1;
       let step: Step = 'ok';
+      await this.#untilLed();
       await this.#addPartition();
       for (const records of batches) {
         const produced = await this.#produceOrAbort(records);
@@ -126,10 +109,14 @@ export class TransactionalProducer {
         if (sentAt !== 'redo') return { lastOffset, sentAt };
       } else {
         await this.#end(false);
-        if (step === 'redo-with-new-epoch') await this.#initialise(this.#producerId, this.#epoch);
+        if (step !== 'redo') await this.#initialise(this.#producerId, this.#epoch);
       }
-      if (redo === MAX_REDOS) {
-        throw new StateWriteRefused(`${this.#what('transaction')} was aborted ${redo} times by the broker`);
+      if (step === 'no-leader') continue;
+      redo += 1;
+      if (redo > MAX_REDOS) {
+        throw new StateWriteRefused(
+          `${this.#requests.what('transaction')} was aborted ${redo} times by the broker`,
+        );
       }
     }
   }
@@ -139,7 +126,7 @@ export class TransactionalProducer {
     const answer = await this.#persist('InitProducerId', async () => {
       const transactionTimeoutMs = this.#timeoutMs;
       const body = { transactionalId, transactionTimeoutMs, producerId, producerEpoch };
-      const response = await this.#askCoordinator(initProducerIdApi, body, CAPS.initProducerId);
+      const response = await this.#requests.askCoordinator(initProducerIdApi, body, CAPS.initProducerId);
       const { errorCode } = response;
       if (errorCode === ErrorCode.INVALID_TRANSACTION_TIMEOUT && this.#shortenTimeout()) {
         return {
@@ -147,7 +134,7 @@ export class TransactionalProducer {
           soon: true,
         };
       }
-      return this.#judge('InitProducerId', errorCode, response);
+      return this.#requests.judge('InitProducerId', errorCode, response);
     });
     this.#producerId = answer.producerId;
     this.#epoch = answer.producerEpoch;
@@ -161,10 +148,20 @@ export class TransactionalProducer {
     return true;
   }
 
+  /** Nothing is begun that could not be ended. */
+  async #untilLed(): Promise<void> {
+    const { cluster, topic, partition } = this.#options;
+    if (cluster.leaderOf(topic, partition) !== undefined) return;
+    await this.#persist('Produce', async () => {
+      await cluster.refresh([topic]);
+      return cluster.leaderOf(topic, partition) === undefined ? { again: NO_LEADER } : { done: null };
+    });
+  }
+
   async #addPartition(): Promise<void> {
     const { topic, partition } = this.#options;
     await this.#persist('AddPartitionsToTxn', async () => {
-      const response = await this.#askCoordinator(
+      const response = await this.#requests.askCoordinator(
         addPartitionsToTxnApi,
         {
           v3AndBelowTransactionalId: this.transactionalId,
@@ -177,7 +174,7 @@ export class TransactionalProducer {
       );
       const result = response.resultsByTopicV3AndBelow[0]?.resultsByPartition[0];
       const errorCode = result?.partitionErrorCode ?? ErrorCode.UNKNOWN_SERVER_ERROR;
-      return this.#judge('AddPartitionsToTxn', errorCode, null);
+      return this.#requests.judge('AddPartitionsToTxn', errorCode, null);
     });
   }
 
@@ -200,11 +197,15 @@ export class TransactionalProducer {
       producerEpoch: this.#epoch,
       baseSequence: this.#sequence,
     });
+    const begun = this.#clock();
+    const patienceMs = Math.min(PATIENCE_MS, this.#timeoutMs / 3);
     const outcome = await this.#persist<{ lastOffset: number } | Step>('Produce', async () => {
+      // whether an unanswered one got through is not known: the new epoch begins its own sequence
+      if (elapsed(begun, this.#clock()) > patienceMs) return { done: 'no-leader' };
       const leader = cluster.leaderOf(topic, partition);
       if (leader === undefined) {
         await cluster.refresh([topic]);
-        if (cluster.leaderOf(topic, partition) === undefined) return { again: 'the partition has no leader' };
+        if (cluster.leaderOf(topic, partition) === undefined) return { again: NO_LEADER };
         return { again: 'leader found', soon: true };
       }
       const body = {
@@ -213,12 +214,7 @@ export class TransactionalProducer {
         timeoutMs: PRODUCE_TIMEOUT_MS,
         topicData: [{ name: topic, partitionData: [{ index: partition, records: batch }] }],
       };
-      const response = await this.#call(leader.nodeId, 'produce', produceApi, body, CAPS.produce).catch(
-        async (error: unknown) => {
-          await cluster.refresh([topic]).catch(() => undefined);
-          throw error;
-        },
-      );
+      const response = await this.#requests.askLeader(leader.nodeId, produceApi, body, CAPS.produce);
       const answer = response.responses[0]?.partitionResponses[0];
       const errorCode = answer?.errorCode ?? ErrorCode.UNKNOWN_SERVER_ERROR;
       switch (errorCode) {
@@ -234,10 +230,10 @@ export class TransactionalProducer {
         case ErrorCode.MESSAGE_TOO_LARGE:
         case ErrorCode.RECORD_LIST_TOO_LARGE:
           throw new StateWriteRefused(
-            `${this.#what('Produce')}: a state record of ${batch.length} bytes is above max.message.bytes of ${topic}; raise it there`,
+            `${this.#requests.what('Produce')}: a state record of ${batch.length} bytes is above max.message.bytes of ${topic}; raise it there`,
           );
         default: {
-          const verdict = this.#judge('Produce', errorCode, null, answer?.errorMessage);
+          const verdict = this.#requests.judge('Produce', errorCode, null, answer?.errorMessage);
           if ('again' in verdict) await cluster.refresh([topic]);
           return { again: 'again' in verdict ? verdict.again : '' };
         }
@@ -253,7 +249,7 @@ export class TransactionalProducer {
     return this.#persist<Instant | 'redo'>('EndTxn', async () => {
       const body = { transactionalId, producerId: this.#producerId, producerEpoch: this.#epoch, committed };
       let sentAt = this.#clock();
-      const response = await this.#askCoordinator(endTxnApi, body, CAPS.endTxn, () => {
+      const response = await this.#requests.askCoordinator(endTxnApi, body, CAPS.endTxn, () => {
         sentAt = this.#clock();
       });
       const { errorCode } = response;
@@ -262,79 +258,11 @@ export class TransactionalProducer {
         await this.#end(false);
         return { done: 'redo' };
       }
-      return this.#judge<Instant | 'redo'>('EndTxn', errorCode, sentAt);
+      return this.#requests.judge<Instant | 'redo'>('EndTxn', errorCode, sentAt);
     });
   }
 
-  /** @throws StateFenced, StateUnusable, StateWriteRefused */
-  #judge<T>(step: string, errorCode: number, value: T, message?: string | null): Attempt<T> {
-    if (errorCode === ErrorCode.NONE) return { done: value };
-    const name = stockErrorName(errorCode);
-    if (FENCED.has(errorCode)) {
-      throw new StateFenced(
-        `${this.#what(step)}: ${name}. Another instance took this destination's state over, or the broker gave the ` +
-          'transaction up; this process writes no more. One instance per destination: stop the other, then restart',
-      );
-    }
-    if (PASSING.has(errorCode)) {
-      this.#coordinator = null;
-      return { again: name, soon: errorCode === ErrorCode.CONCURRENT_TRANSACTIONS };
-    }
-    const advice = rightsAdvice(errorCode, this.#options.topic, 'READ,WRITE,DESCRIBE');
-    if (advice !== '') throw new StateUnusable(`${this.#what(step)}: ${name}${advice}`);
-    throw new StateWriteRefused(`${this.#what(step)}: ${name}${message ? `: ${message}` : ''}`);
-  }
-
-  async #askCoordinator<A extends AnyApi>(
-    api: A,
-    body: RequestInput<A>,
-    maxVersion: number,
-    beforeSending: () => void = () => undefined,
-  ): Promise<ResponseOf<A>> {
-    this.#coordinator ??= await this.#options.cluster.coordinator('transaction', this.transactionalId);
-    try {
-      return await this.#call(this.#coordinator, 'txn', api, body, maxVersion, beforeSending);
-    } catch (error) {
-      this.#coordinator = null;
-      throw error;
-    }
-  }
-
-  async #call<A extends AnyApi>(
-    nodeId: number,
-    purpose: 'txn' | 'produce',
-    api: A,
-    body: RequestInput<A>,
-    maxVersion: number,
-    beforeSending: () => void = () => undefined,
-  ): Promise<ResponseOf<A>> {
-    const { cluster, partition } = this.#options;
-    const lane = laneOf(purpose, partition);
-    const connection = await cluster.connection(nodeId, lane);
-    beforeSending();
-    try {
-      return await connection.call(api, body, { maxVersion, timeoutMs: CALL_TIMEOUT_MS });
-    } catch (error) {
-      // unlike an append of mirrored data, a repeated request of ours is recognised: a new connection loses nothing
-      if (error instanceof CallTimeoutError) cluster.dropLane(nodeId, lane, `no answer to ${api.name}`);
-      throw error;
-    }
-  }
-
   #persist<T>(step: string, attempt: () => Promise<Attempt<T>>): Promise<T> {
-    return persist(this.#what(step), this.#options.signal, attempt, this.#options.onAgain);
-  }
-
-  #what(step: string): string {
-    return `${step} of ${this.transactionalId} on ${this.#options.cluster.name}`;
+    return persist(this.#requests.what(step), this.#options.signal, attempt, this.#options.onAgain);
   }
 }
-
-function laneOf(purpose: 'txn' | 'produce', partition: number): string {
-  return `state-${purpose}-${partition % LANES}`;
-}
-
-/** Names of all lanes that producers open, for a store that closes. */
-export const producerLanes: readonly string[] = Array.from({ length: LANES }, (_, index) => index).flatMap(
-  (index) => [laneOf('txn', index), laneOf('produce', index)],
-);

@@ -1,5 +1,5 @@
 import { decodeRecord } from './codec.ts';
-import { type StateKey, parseKey, placementOf } from './keys.ts';
+import { type StateKey, parseKey, placementOf, statePartitionOf } from './keys.ts';
 import {
   type CommandRecord,
   type MirrorRecord,
@@ -29,11 +29,18 @@ export class ReplayedView implements StateView {
   readonly #statePartitions: number;
   /** Highest owner epoch seen, by state partition. */
   readonly #ownerEpochs: number[];
+  readonly #isHeld: (statePartition: number) => boolean;
   #ignored = 0;
 
-  constructor(statePartitions: number) {
+  /** @param isHeld whether a state partition's records are kept out, because it was not read to its end yet */
+  constructor(statePartitions: number, isHeld: (statePartition: number) => boolean = () => false) {
     this.#statePartitions = statePartitions;
+    this.#isHeld = isHeld;
     this.#ownerEpochs = Array.from({ length: statePartitions }, () => 0);
+  }
+
+  knows(topic: string, partition: number): boolean {
+    return !this.#isHeld(statePartitionOf(topic, partition, this.#statePartitions));
   }
 
   /** Records passed over: of an older owner, or with a key of no known kind. */

@@ -57,40 +57,18 @@ describe('group commit', () => {
     ]);
   });
 
-  test('a gated entry waits for its gate, and those behind it wait too', async () => {
-    const { commit, transaction, transactions } = fakeProducer();
-    const queue = new CommitQueue(commit);
-    const gate = Promise.withResolvers<void>();
-    const gated = queue.push([entry('topic')], { gate: gate.promise });
-    const behind = queue.push([entry('topic', 'later')]);
-    await Promise.resolve();
-    expect(transactions).toHaveLength(0);
-    gate.resolve();
-    (await transaction(0)).end();
-    await Promise.all([gated, behind]);
-  });
-
-  test('a heartbeat does not wait behind a gate', async () => {
+  test('a heartbeat goes before all that waits', async () => {
     const { commit, transaction } = fakeProducer();
     const queue = new CommitQueue(commit);
-    void queue.push([entry('topic')], { gate: new Promise(() => undefined) }).catch(() => undefined);
+    const running = queue.push([entry('a')]);
+    await transaction(0);
+    const waiting = queue.push([entry('topic')]);
     const beat = queue.push([entry('owner/0')], { urgent: true });
-    const sent = await transaction(0);
-    expect(sent.keys).toEqual(['owner/0']);
+    (await transaction(0)).end();
+    const sent = await transaction(1);
+    expect(sent.keys[0]).toBe('owner/0');
     sent.end();
-    await beat;
-  });
-
-  test('a gate that rejects takes only its own entry with it', async () => {
-    const { commit, transaction } = fakeProducer();
-    const queue = new CommitQueue(commit);
-    const gated = queue.push([entry('a')], { gate: Promise.reject(new Error('elsewhere')) });
-    const free = queue.push([entry('b')]);
-    await expect(gated).rejects.toThrow('elsewhere');
-    const sent = await transaction(0);
-    expect(sent.keys).toEqual(['b']);
-    sent.end();
-    await free;
+    await Promise.all([running, waiting, beat]);
   });
 
   test('a refused transaction is tried entry by entry: one too large does not take the others with it', async () => {

@@ -14,6 +14,8 @@ import {
   partitionKey,
 } from '../../../../../src/control/state/types.ts';
 
+import { keyOfChange, keyText } from '../../../../../src/control/state/keys.ts';
+
 /** A state topic in memory: what is written is in the view a turn of the event loop later. */
 export class FakeStore implements StateStore {
   readonly view = {
@@ -23,7 +25,14 @@ export class FakeStore implements StateStore {
     owners: new Map<number, Stored<OwnerRecord>>(),
     commands: new Map<string, Stored<CommandRecord>>(),
     results: new Map<string, Stored<ResultRecord>>(),
+    knows: (topic: string, partition: number) => !this.unknown.has(partitionKey(topic, partition)),
   };
+  /** Partitions whose state partition was never read. */
+  readonly unknown = new Set<string>();
+  /** Why the state of a partition, or of mirrors, topics and commands (key ""), is out of reach. */
+  readonly away = new Map<string, string>();
+  /** Writes that touch one of these keys are not acknowledged before they leave it. */
+  readonly stuck = new Map<string, Promise<void>>();
   readonly incarnation = 1;
   readonly previousOwners = new Map<number, Stored<OwnerRecord>>();
   readonly released = new Map<string, number>();
@@ -44,6 +53,7 @@ export class FakeStore implements StateStore {
 
   async write(changes: readonly StateChange[]): Promise<void> {
     await Promise.resolve();
+    for (const change of changes) await this.stuck.get(keyText(keyOfChange(change)));
     const fault = this.faults.shift();
     if (fault !== undefined) throw fault;
     this.writes += 1;
@@ -117,16 +127,28 @@ export class FakeStore implements StateStore {
     return () => this.#listeners.delete(listener);
   }
 
-  freshness(): 'fresh' {
-    return 'fresh';
+  freshness(topic?: string, partition?: number): 'fresh' | 'stale' {
+    if (topic !== undefined && partition === undefined) {
+      return [...this.away.keys()].some((key) => key.startsWith(`${topic}/`)) ? 'stale' : 'fresh';
+    }
+    return this.outage(topic, partition) === null ? 'fresh' : 'stale';
+  }
+
+  outage(topic?: string, partition?: number): string | null {
+    const key = topic === undefined || partition === undefined ? '' : partitionKey(topic, partition);
+    return this.away.get(key) ?? null;
+  }
+
+  outages(): ReadonlyMap<number, string> {
+    return new Map([...this.away.values()].map((why, at) => [at, why]));
   }
 
   async whenLoaded(): Promise<void> {}
 
   onFenced(): void {}
 
-  mayAppend(): boolean {
-    return !this.fenced;
+  mayAppend(topic?: string, partition?: number): boolean {
+    return !this.fenced && this.outage(topic, partition) === null;
   }
 
   async whenMayAppend(): Promise<void> {}
