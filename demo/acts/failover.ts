@@ -1,4 +1,5 @@
 import { runJava } from '../../test/harness/java.ts';
+import { PATIENTLY } from '../patience.ts';
 import { until } from '../../test/harness/until.ts';
 import { describeMirror, isthmusLines, type PartitionRow } from '../describe.ts';
 import { flags } from '../../test/harness/flags.ts';
@@ -16,10 +17,14 @@ export async function failOver(stage: Stage, story: Story, truth: Truth): Promis
   await east.stop();
   await isthmus.start();
   const before = await describeMirror(gateway);
-  const why = await until('the mirror says that its source is away', async () => {
-    const rows = await describeMirror(gateway);
-    return rows.find(({ errorMessage }) => errorMessage !== null && errorMessage !== '')?.errorMessage;
-  });
+  const why = await until(
+    'the mirror says that its source is away',
+    async () => {
+      const rows = await describeMirror(gateway);
+      return rows.find(({ errorMessage }) => errorMessage !== null && errorMessage !== '')?.errorMessage;
+    },
+    PATIENTLY,
+  );
   story.check(
     'ready without the source, which is a warning and the mirror’s error',
     before.length > 0,
@@ -47,17 +52,21 @@ export async function failOver(stage: Stage, story: Story, truth: Truth): Promis
   );
   story.figure('failoverSeconds', Math.round(seconds * 10) / 10);
   await proveBarrier(stage, story, rows, truth);
-  const [line = '{}'] = await until('the source’s settings are back', async () => {
-    const lines = await runJava('3.9.1', 'AdminTool.java', [
-      'configs',
-      '--bootstrap',
-      stage.west.cluster.bootstrap,
-      '--topic',
-      TOPIC,
-    ]);
-    const now = JSON.parse(lines[0] ?? '{}') as Record<string, string>;
-    return Object.entries(SOURCE_SETTINGS).every(([name, value]) => now[name] === value) && lines;
-  });
+  const [line = '{}'] = await until(
+    'the source’s settings are back',
+    async () => {
+      const lines = await runJava('3.9.1', 'AdminTool.java', [
+        'configs',
+        '--bootstrap',
+        stage.west.cluster.bootstrap,
+        '--topic',
+        TOPIC,
+      ]);
+      const now = JSON.parse(lines[0] ?? '{}') as Record<string, string>;
+      return Object.entries(SOURCE_SETTINGS).every(([name, value]) => now[name] === value) && lines;
+    },
+    PATIENTLY,
+  );
   story.check("the source's settings of the topic are given back", true, line.slice(0, 160));
 }
 

@@ -1,5 +1,6 @@
 import { runIsthmus } from '../../test/harness/isthmus.ts';
 import { type JavaProcess, startJava } from '../../test/harness/java.ts';
+import { PATIENTLY } from '../patience.ts';
 import { until } from '../../test/harness/until.ts';
 import { describeMirror } from '../describe.ts';
 import { flags } from '../../test/harness/flags.ts';
@@ -30,10 +31,14 @@ export async function mirrorWhileKilled(stage: Stage, story: Story): Promise<Cop
 
   story.chapter('Isthmus starts: gateway in front of west, mirror east-to-west from its YAML');
   await isthmus.start();
-  await until('the mirror is MIRRORING', async () => {
-    const rows = await describeMirror(gateway);
-    return rows.length === PARTITIONS && rows.every(({ state }) => state === 'MIRRORING');
-  });
+  await until(
+    'the mirror is MIRRORING',
+    async () => {
+      const rows = await describeMirror(gateway);
+      return rows.length === PARTITIONS && rows.every(({ state }) => state === 'MIRRORING');
+    },
+    PATIENTLY,
+  );
   story.say(`gateway at ${gateway}, mirror ${MIRROR} MIRRORING on ${PARTITIONS} partitions`);
   const firstId = await levelIds(stage);
   story.say(
@@ -103,10 +108,14 @@ async function refusedWrite(stage: Stage, story: Story): Promise<void> {
 async function killInFlight(stage: Stage, story: Story): Promise<void> {
   const { west, isthmus, gateway } = stage;
   story.chapter('Isthmus is killed (-9) with a request in flight, and started again');
-  await until('some of the copy stands at west', async () => {
-    const rows = await describeMirror(gateway);
-    return rows.every(({ destinationOffset }) => destinationOffset > 3_000);
-  });
+  await until(
+    'some of the copy stands at west',
+    async () => {
+      const rows = await describeMirror(gateway);
+      return rows.every(({ destinationOffset }) => destinationOffset > 3_000);
+    },
+    PATIENTLY,
+  );
   const held = await west.proxy.holdReply(PRODUCE, { where: ({ frame }) => frame.includes(TOPIC) });
   const pid = isthmus.pid;
   await isthmus.kill();
@@ -118,10 +127,14 @@ async function killInFlight(stage: Stage, story: Story): Promise<void> {
     `process ${pid}, correlation id ${held.request.correlationId}; the broker's answer came ${answered === null ? 'never' : 'when nobody was there'}`,
   );
   await isthmus.start();
-  const rows = await until('every partition is recovered', async () => {
-    const now = await describeMirror(gateway);
-    return now.every(({ state, phase }) => state === 'MIRRORING' && phase === 'mirroring') && now;
-  });
+  const rows = await until(
+    'every partition is recovered',
+    async () => {
+      const now = await describeMirror(gateway);
+      return now.every(({ state, phase }) => state === 'MIRRORING' && phase === 'mirroring') && now;
+    },
+    PATIENTLY,
+  );
   story.check(
     'nothing was sent again before the end of each partition was settled and compared with the source',
     rows.every(({ settledBy }) => settledBy === 'probe'),

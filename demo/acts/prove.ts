@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type BatchCounts, compareBatches } from '../../test/harness/compare-batches.ts';
 import { dumpLogSegments } from '../../test/harness/dump-log.ts';
 import { readdirSync } from 'node:fs';
+import { PATIENTLY } from '../patience.ts';
 import { until } from '../../test/harness/until.ts';
 import { describeMirror } from '../describe.ts';
 import { difference, endsOf, firstDifference, type Isolation, readAll, type Seen } from '../readers.ts';
@@ -35,7 +36,7 @@ export async function proveCopy(stage: Stage, story: Story, copy: Copy, scratch:
     'the copy has reached the last stable offset of every partition',
     async () =>
       (await describeMirror(gateway)).every((row) => row.destinationOffset === ends.get(row.partition)),
-    { timeoutMs: 120_000 },
+    PATIENTLY,
   );
   const rows = await describeMirror(gateway);
   const held = rows.find(({ sourceOffset, destinationOffset }) => sourceOffset > destinationOffset);

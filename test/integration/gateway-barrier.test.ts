@@ -9,6 +9,7 @@ import { BrokerConnection } from '../../src/net/connection.ts';
 import { StubMirrorRole, StubVerbs, StubView } from '../fake-broker/support/stub-control.ts';
 import { runJava } from '../harness/java.ts';
 import { runPython } from '../harness/python.ts';
+import { until } from '../harness/until.ts';
 
 // A partition of mirrored records, a barrier and local records, read through a gateway by foreign libraries: none of them
 // knows control type 7, all must step over it. The same gateway kind, as `role: mirror`, takes a Java producer as copier.
@@ -51,7 +52,10 @@ beforeAll(async () => {
     await runJava('3.9.1', 'AdminTool.java', ['create', ...direct, '--topic', topic]);
   cluster = new Cluster({ name: 'west', properties: { 'bootstrap.servers': kafka.bootstrap } });
   await cluster.connect();
-  await cluster.refresh([TOPIC]);
+  await until(`${TOPIC} has a leader`, async () => {
+    await cluster.refresh([TOPIC]);
+    return (cluster.leaderOf(TOPIC, 0)?.nodeId ?? -1) >= 0;
+  });
   gateway = await start('client');
   copierGateway = await start('mirror');
   via = ['--bootstrap', `127.0.0.1:${gateway.addresses.bootstrap.port}`];

@@ -5,6 +5,7 @@ import { dumpLogSegments } from '../harness/dump-log.ts';
 import { runJava, startJava } from '../harness/java.ts';
 import { startCluster } from '../harness/kafka-cluster.ts';
 import { tempDir } from '../harness/temp-dir.ts';
+import { until } from '../harness/until.ts';
 
 interface PartitionRead {
   partition: number;
@@ -25,10 +26,12 @@ for (const name of ['kafka44', 'kafka39'] as const) {
       const topics = ['one', 'two', 'three'].map((end) => `harness-beside-${version}-${end}`);
       const create = (topic: string) =>
         runJava(version, 'AdminTool.java', ['create', ...at, '--topic', topic]);
+      const describe = (topic: string) =>
+        runJava(version, 'AdminTool.java', ['describe', ...at, '--topic', topic]);
       await Promise.all(topics.map(create));
-      const described = topics.map((topic) =>
-        runJava(version, 'AdminTool.java', ['describe', ...at, '--topic', topic]),
-      );
+      // a broker knows a topic a moment after the controller has made it
+      await until('all are known', async () => Promise.all(topics.map(describe)));
+      const described = topics.map(describe);
       const again = topics.map((topic) => create(topic).catch((error: unknown) => String(error)));
       const unknown = runJava(version, 'AdminTool.java', ['nonsense', ...at]).catch(
         (error: unknown) => error,

@@ -114,10 +114,10 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     expect(second.view.mirrors.size).toBe(0);
     expect(second.view.topics.get('orders')).toEqual({ ...topic, desired: 'MIRRORING', ownerEpoch: 1 });
     expect(second.view.partitions.get('orders/7')).toEqual({ ...partition, ownerEpoch: 1 });
-    expect(second.freshness()).toBe('fresh');
+    await until('it is fresh', () => second.freshness() === 'fresh');
     expect(second.releasedEnd('orders', 7)).toBe(4711);
     expect(second.releasedEnd('orders', 6)).toBeNull();
-    expect(second.mayAppend()).toBe(true);
+    await until('it may append', () => second.mayAppend());
   });
 
   test('an owner that was not released is waited for before anything may be appended', async () => {
@@ -137,7 +137,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     const name = newTopic();
     const first = await opened(name);
     await first.write([{ put: topic }]);
-    expect(first.mayAppend()).toBe(true);
+    await until('the first may append', () => first.mayAppend());
     const told: Error[] = [];
     first.onFenced((error) => told.push(error));
 
@@ -153,7 +153,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     expect(second.view.topics.get('orders')?.desired).toBe(topic.desired);
     // the fenced one still reads, so that its gateway stays right until it ends
     await until('the fenced one follows', () => first.view.mirrors.size === 1);
-    expect(first.freshness()).toBe('fresh');
+    await until('and stays fresh', () => first.freshness() === 'fresh');
   });
 
   test('a write in progress at the moment of fencing is refused, not half done', async () => {
@@ -309,7 +309,7 @@ describe.each<KafkaVersion>(['4.4.0', '3.9.1'])('state store on Kafka %s', (vers
     await until('older values are compacted away', async () => (await firstOffsetOf(key, name)) > written);
     await first.close(new Map());
     const second = await opened(name, { partitions: 1 });
-    expect(second.freshness()).toBe('fresh');
+    await until('it is fresh', () => second.freshness() === 'fresh');
     expect(second.incarnation).toBe(2);
     expect(second.view.mirrors.size).toBe(0);
     expect(second.view.topics.get('orders')).toMatchObject(topic);
