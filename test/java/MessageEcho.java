@@ -16,6 +16,10 @@ import org.apache.kafka.common.protocol.ObjectSerializationCache;
  */
 public class MessageEcho {
   public static void main(String[] args) throws Exception {
+    System.exit(run(args));
+  }
+
+  public static int run(String[] args) throws Exception {
     StringBuilder out = new StringBuilder();
     for (String line : Files.readAllLines(Path.of(args[0]))) {
       String[] parts = line.split("\t", -1);
@@ -23,6 +27,7 @@ public class MessageEcho {
       out.append('\n');
     }
     System.out.print(out);
+    return 0;
   }
 
   static String echo(short key, boolean request, short version, String hex) {
