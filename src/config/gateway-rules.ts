@@ -1,4 +1,4 @@
-import { type HostPort, hostOf, isWildcard, parseHostPort } from './address.ts';
+import { formatHostPort, type HostPort, hostOf, isWildcard, parseHostPort, sameHost } from './address.ts';
 import { type Clusters, unknownCluster } from './cluster-rules.ts';
 import type { Findings } from './findings.ts';
 import { isKnown, type Known, knownItems, type Unknown } from './known.ts';
@@ -43,7 +43,10 @@ export function readGateways(
     judgeCluster(gateway, path, clusters, findings);
     judgeLater(gateway, path, findings);
     judgeMirrorRole(gateway, path, mirrors, findings);
-    const config = readAddresses(gateway, path, findings, wanted);
+    const own: WantedPort[] = [];
+    const config = readAddresses(gateway, path, findings, own);
+    judgeLeadsToItself(gateway, own, clusters, findings);
+    wanted.push(...own);
     if (config !== null) configs.push(config);
   }
   return { configs, wanted };
@@ -53,6 +56,32 @@ function judgeCluster(gateway: Given, path: Path, clusters: Clusters | Unknown, 
   const { cluster } = gateway;
   if (!isKnown(cluster) || !isKnown(clusters) || clusters.has(cluster)) return;
   findings.fault([...path, 'cluster'], unknownCluster(cluster, clusters));
+}
+
+/** It would wait for itself, and so would every client. */
+function judgeLeadsToItself(
+  gateway: Given,
+  own: readonly WantedPort[],
+  clusters: Clusters | Unknown,
+  findings: Findings,
+): void {
+  const { cluster: name, advertise } = gateway;
+  if (!isKnown(name) || !isKnown(clusters)) return;
+  const ports = new Map(own.map((wanted) => [wanted.port, wanted]));
+  for (const address of clusters.get(name)?.bootstrap ?? []) {
+    const there = ports.get(address.port);
+    if (there === undefined) continue;
+    const host = sameHost(address.host);
+    const isThere =
+      (isKnown(advertise) && advertise !== undefined && sameHost(advertise.trim()) === host) ||
+      (there.host !== null &&
+        (sameHost(there.host) === host || (isWildcard(there.host) && host === '127.0.0.1')));
+    if (!isThere) continue;
+    findings.fault(
+      ['clusters', name, 'bootstrap.servers'],
+      `${formatHostPort(address)} is ${there.what}, which would lead to itself; write addresses of brokers`,
+    );
+  }
 }
 
 function judgeLater(gateway: Given, path: Path, findings: Findings): void {

@@ -39,7 +39,7 @@ export function judgeMirrors(
     topics.push(readTopics(mirror, path, findings));
     judgeGroups(mirror, path, findings);
     judgeLater(mirror, path, findings);
-    warnUnguarded(mirror, path, gateways, findings);
+    warnUnguarded(mirror, path, gateways, clusters, findings);
   }
   judgeOwners(topics, findings);
   const destinations = [
@@ -173,8 +173,15 @@ export function judgeLaterAppend(append: Given['append'], path: Path, findings: 
 }
 
 /** Only when it is sure: a gateway of which cluster or role is unknown may be the one. */
-function warnUnguarded({ destination }: Given, path: Path, gateways: Gateways, findings: Findings): void {
+function warnUnguarded(
+  { destination }: Given,
+  path: Path,
+  gateways: Gateways,
+  clusters: Clusters | Unknown,
+  findings: Findings,
+): void {
   if (!isKnown(destination) || !isKnown(gateways)) return;
+  if (!isKnown(clusters) || !clusters.has(destination)) return;
   const leads = gateways.some(
     (one) =>
       !isKnown(one) ||

@@ -148,3 +148,33 @@ admin: { bind: 0.0.0.0:1, token: 3 }
     'f.yaml:6:34 admin.token:',
   ]);
 });
+
+test.each([
+  ['127.0.0.1:100', '"127.0.0.1:100"', ''],
+  ['localhost:101', '"127.0.0.1:100"', ''],
+  ['[::1]:100', '"0.0.0.0:100"', 'advertise: h, '],
+  ['H:101', '"0.0.0.0:100"', 'advertise: h, '],
+])('a gateway that leads to itself: %s behind %s', (servers, bind, advertise) => {
+  const text = (address: string): string => `clusters: { a: { bootstrap.servers: "x:1,${address}" } }
+gateways: [{ name: g, cluster: a, bind: ${bind}, ${advertise}nodeIds: 1, brokerPorts: 101 }]
+`;
+  expect(told(text(servers))).toEqual([
+    expect.stringMatching(
+      /^f\.yaml:1:37 clusters\.a\.bootstrap\.servers: \S+ is (bind|brokerPorts) of gateway g, which would lead to itself/,
+    ),
+  ]);
+  expect(told(text('other:100'))).toEqual([]);
+  expect(told(text(servers.replace(/\d+$/, '102')))).toEqual([]);
+});
+
+test('a cluster that is not there is told once, without the warning that no gateway leads to it', () => {
+  const result = loadText(
+    'f.yaml',
+    `clusters: { a: { bootstrap.servers: "a:1" } }
+mirrors: [{ name: m, source: a, destination: b, topics: { include: [x] } }]
+`,
+    {},
+  );
+  expect(result.warnings).toEqual([]);
+  expect(result.ok ? 0 : result.faults.length).toBe(1);
+});

@@ -82,3 +82,65 @@ describe('every fault of a file is told at once, at its place, and nothing else'
     expect(problems).toEqual([]);
   });
 });
+
+test('whatever a file holds, it is read or refused with places in it, and never throws', () => {
+  const pieces = VALID.split(/(\s+|[{}[\],:"])/);
+  const strange = [
+    '[',
+    ']',
+    '{',
+    '}',
+    '"',
+    "'",
+    ':',
+    '- ',
+    '\n',
+    '\t',
+    '&a ',
+    '*a',
+    '<<: ',
+    '!x ',
+    'null',
+    '~',
+    '|',
+    '>',
+    '#',
+    '---\n',
+    '0',
+    '-1',
+    '1e99',
+    '.nan',
+    '${',
+    '__proto__',
+    '/(/',
+    '\u0000',
+    '\uD800',
+    '% ',
+  ];
+  let state = 11;
+  const random = (below: number): number => {
+    state = (state * 48_271) % 0x7fffffff;
+    return state % below;
+  };
+  for (let round = 0; round < 400; round += 1) {
+    const changed = [...pieces];
+    for (let changes = 1 + random(4); changes > 0; changes -= 1) {
+      const at = random(changed.length);
+      const kinds = [
+        () => changed.splice(at, 1 + random(6)),
+        () => changed.splice(at, 0, strange[random(strange.length)] ?? ''),
+        () => changed.splice(at, 1, strange[random(strange.length)] ?? ''),
+        () => changed.splice(at, 0, ...changed.slice(random(changed.length), at)),
+      ];
+      kinds[random(kinds.length)]?.();
+    }
+    const text = changed.slice(0, 3_000).join('');
+    const lines = text.replaceAll('\r\n', '\n').split('\n');
+    const result = loadText('f.yaml', text, env);
+    for (const { line, column, message } of result.ok ? [] : result.faults) {
+      if (message === '' || line > lines.length || column > (lines[line - 1]?.length ?? 0) + 1) {
+        throw new Error(`${line}:${column} ${message} of ${JSON.stringify(text)}`);
+      }
+    }
+  }
+});
