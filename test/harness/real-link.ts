@@ -151,9 +151,13 @@ export class RealLink {
         return JSON.stringify({ partition, records, first, last, sha256 });
       });
     };
-    const truth = await read(this.sides.source, 'read_committed');
-    assert.deepEqual(await read(this.sides.destination, 'read_committed'), truth, 'read_committed');
-    assert.deepEqual(await read(this.sides.destination, 'read_uncommitted'), truth, 'read_uncommitted');
+    const [truth, committed, all] = await Promise.all([
+      read(this.sides.source, 'read_committed'),
+      read(this.sides.destination, 'read_committed'),
+      read(this.sides.destination, 'read_uncommitted'),
+    ]);
+    assert.deepEqual(committed, truth, 'read_committed');
+    assert.deepEqual(all, truth, 'read_uncommitted');
     return this.expectSameBatches(topic, ends);
   }
 
