@@ -8,10 +8,11 @@ import { listClusterMirrorsApi } from '../../protocol/schema/98-list-cluster-mir
 import { describeClusterMirrorsApi } from '../../protocol/schema/99-describe-cluster-mirrors.ts';
 import { deleteClusterMirrorApi } from '../../protocol/schema/104-delete-cluster-mirror.ts';
 import type { BrokerConnection } from '../net/connection.ts';
-import { type ConnectionFlags, connectFromFlags } from './gateway-client.ts';
+import { describeTable, failedTable, listTable } from './cluster-mirrors-tables.ts';
+import { type ConnectionFlags, connectFromFlags, needGateway } from './gateway-client.ts';
 import { failed, type Io, usage } from './io.ts';
 import { LATER_VERBS } from './later-verbs.ts';
-import { known, type PartitionRow } from './rows.ts';
+import type { PartitionRow } from './rows.ts';
 
 /** `isthmus cluster-mirrors`: flags and tables of KIP-1279's tool, over its own RPCs. */
 interface Flags extends ConnectionFlags {
@@ -71,6 +72,8 @@ async function run(flags: Flags, io: Io): Promise<void> {
     throw usage(`--${action} needs --topics`);
   const connection = await connectFromFlags(flags, io);
   try {
+    // key 94 means something else to a broker of 4.4
+    needGateway(connection);
     await act(action, name, flags, connection, io);
   } finally {
     connection.end();
@@ -104,13 +107,14 @@ async function act(
         includePatterns: topics.filter((entry) => !isLiteral(entry)),
         excludePatterns: csv(flags.exclude),
       });
-      check(answer);
-      const begun = answer.topics.map((topic) => topic.name);
-      io.out(
-        begun.length === 0
-          ? `No matching topics yet; the patterns are kept in mirror ${name}\n`
-          : `Started ${begun.length} mirror topic(s) in mirror ${name}: [${begun.join(', ')}]\n`,
-      );
+      const begun = begunOf(answer);
+      if (begun.length > 0 || answer.errorCode === 0)
+        io.out(
+          begun.length === 0
+            ? `No matching topics yet; the patterns are kept in mirror ${name}\n`
+            : `Started ${begun.length} mirror topic(s) in mirror ${name}: [${begun.join(', ')}]\n`,
+        );
+      checkTopics(answer);
       return;
     }
     case 'stop': {
@@ -119,10 +123,10 @@ async function act(
         topics: topics.filter(isLiteral).map((topicName) => ({ topicName })),
         patterns: topics.filter((entry) => !isLiteral(entry)),
       });
-      check(answer);
-      io.out(
-        `Stopped mirroring for topics [${answer.topics.map((topic) => topic.name).join(', ')}] in mirror ${name}\n`,
-      );
+      const stopped = begunOf(answer);
+      if (stopped.length > 0 || answer.errorCode === 0)
+        io.out(`Stopped mirroring for topics [${stopped.join(', ')}] in mirror ${name}\n`);
+      checkTopics(answer);
       return;
     }
     case 'delete':
@@ -143,13 +147,7 @@ async function list(connection: BrokerConnection, io: Io): Promise<void> {
     io.out('No mirrors found\n');
     return;
   }
-  const line = fixed([30, 10, 26, 50]);
-  io.out(line(['MIRROR', 'TOPICS', 'SOURCE-CLUSTER-ID', 'SOURCE-BOOTSTRAP-SERVER']));
-  for (const mirror of answer.mirrors.toSorted((a, b) => compare(a.mirrorName, b.mirrorName))) {
-    io.out(
-      line([mirror.mirrorName, String(mirror.topicCount), mirror.sourceClusterId, mirror.sourceBootstrap]),
-    );
-  }
+  io.out(listTable(answer.mirrors.toSorted((a, b) => compare(a.mirrorName, b.mirrorName))));
 }
 
 async function describe(name: string, flags: Flags, connection: BrokerConnection, io: Io): Promise<void> {
@@ -183,49 +181,34 @@ async function describe(name: string, flags: Flags, connection: BrokerConnection
   else io.out(describeTable(rows));
 }
 
-function describeTable(rows: readonly PartitionRow[]): string {
-  const line = fixed([30, 40, 10, 15, 18, 10, 12]);
-  const head = line(['MIRROR', 'TOPIC', 'PARTITION', 'SOURCE-OFFSET', 'DESTINATION-OFFSET', 'LAG', 'STATE']);
-  const body = rows.map((row) =>
-    line([
-      row.mirror,
-      row.topic,
-      String(row.partition),
-      known(row.sourceOffset),
-      known(row.destinationOffset),
-      known(row.lag),
-      row.state,
-    ]),
-  );
-  return [head, ...body].join('');
-}
-
-function failedTable(rows: readonly PartitionRow[]): string {
-  const line = fixed([30, 40, 10, 12, 80]);
-  const head = line(['MIRROR', 'TOPIC', 'PARTITION', 'RETRY', 'ERROR']);
-  const body = rows.map((row) => {
-    const retry = row.retryAttempt < 0 ? 'NonRetryable' : String(row.retryAttempt);
-    return line([row.mirror, row.topic, String(row.partition), retry, (row.errorMessage ?? '').slice(0, 80)]);
-  });
-  return [head, ...body].join('');
-}
-
-/** Left-aligned columns of fixed width; longer cells lose their beginning. */
-function fixed(widths: readonly number[]): (cells: readonly string[]) => string {
-  return (cells) => {
-    const parts = cells.map((cell, at) => {
-      const width = widths[at] ?? cell.length;
-      return (cell.length > width ? `...${cell.slice(cell.length - width + 3)}` : cell).padEnd(width);
-    });
-    return `${parts.join(' ').trimEnd()}\n`;
-  };
-}
-
 function check(answer: { readonly errorCode: number; readonly errorMessage: string | null }): void {
   if (answer.errorCode === 0) return;
   throw failed(
     `${errorName(answer.errorCode)}${answer.errorMessage === null ? '' : `: ${answer.errorMessage}`}`,
   );
+}
+
+interface TopicsAnswer {
+  readonly errorCode: number;
+  readonly errorMessage: string | null;
+  readonly topics: readonly {
+    readonly name: string;
+    readonly errorCode: number;
+    readonly errorMessage: string | null;
+  }[];
+}
+
+function begunOf(answer: TopicsAnswer): string[] {
+  return answer.topics.filter(({ errorCode }) => errorCode === 0).map((topic) => topic.name);
+}
+
+/** The first topic's error is told as the whole's: here each topic has its own line. */
+function checkTopics(answer: TopicsAnswer): void {
+  const refused = answer.topics.filter(({ errorCode }) => errorCode !== 0);
+  if (refused.length === 0) return check(answer);
+  const line = (topic: (typeof refused)[number]): string =>
+    `${topic.name}: ${errorName(topic.errorCode)}${topic.errorMessage === null ? '' : `: ${topic.errorMessage}`}`;
+  throw failed(refused.map(line).join('\n'));
 }
 
 function csv(text: string | undefined): string[] {

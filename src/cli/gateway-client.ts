@@ -77,17 +77,22 @@ export async function withGateway<T>(
   }
 }
 
-/** Asks one verb. @throws CommandError when the other side is no gateway or the answer is none */
-export async function askVerb(
-  connection: BrokerConnection,
-  request: Partial<VerbRequest> & { readonly verb: string },
-): Promise<VerbAnswer> {
+/** @throws CommandError when the other side is a broker */
+export function needGateway(connection: BrokerConnection): void {
   if (!connection.versions.has(isthmusApi.key)) {
     throw failed(
       `${connection.peer} is no Isthmus gateway (it does not know API key ${isthmusApi.key}): ` +
         'verbs go to the address under gateways: bind, not to a broker',
     );
   }
+}
+
+/** Asks one verb. @throws CommandError when the other side is no gateway or the answer is none */
+export async function askVerb(
+  connection: BrokerConnection,
+  request: Partial<VerbRequest> & { readonly verb: string },
+): Promise<VerbAnswer> {
+  needGateway(connection);
   const whole: VerbRequest = {
     mirror: null,
     topics: null,

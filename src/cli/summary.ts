@@ -31,7 +31,8 @@ export function summaries(
   const groups = new Map(Map.groupBy(rows, ({ mirror }) => mirror));
   // one that has no partitions yet, and maybe a reason why
   for (const { mirror } of mirrors) if (!groups.has(mirror)) groups.set(mirror, []);
-  return [...groups].map(([mirror, own]) => {
+  const inOrder = [...groups].sort(([a], [b]) => (a < b ? -1 : 1));
+  return inOrder.map(([mirror, own]) => {
     const states = Map.groupBy(own, ({ state }) => state);
     const unknownLag = own.filter((row) => row.lag < 0 && row.state !== 'STOPPED').length;
     const isKnown = unknownLag === 0 || own.some((row) => row.lag >= 0);
@@ -57,7 +58,7 @@ export function summaries(
       held: own.reduce((sum, row) => sum + Math.max(0, row.held ?? 0), 0),
       recordsPerSecond: records,
       bytesPerSecond: size,
-      catchUpMs: lag < 0 ? null : catchUpOf(lag, records),
+      catchUpMs: lag < 0 || own.length === 0 ? null : catchUpOf(lag, records),
       error:
         own.find(({ errorMessage }) => errorMessage !== null && errorMessage !== '')?.errorMessage ??
         mirrors.find((one) => one.mirror === mirror)?.error ??

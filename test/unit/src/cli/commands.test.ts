@@ -7,6 +7,7 @@ import { summaries } from '../../../../src/cli/summary.ts';
 import { bytes, duration, renderTable, screen } from '../../../../src/cli/table.ts';
 import { splitTopics } from '../../../../src/cli/topic-list.ts';
 import type { PartitionRow } from '../../../../src/cli/rows.ts';
+import { brokerStub } from '../net/broker-stub.ts';
 import { fakeGateway, row, run } from './fake-gateway.ts';
 
 const cleanups: (() => Promise<void> | void)[] = [];
@@ -260,6 +261,40 @@ describe('cluster-mirrors', () => {
     expect(bodies).toMatchObject([
       { mirrorName: 'm', topics: [{ topicName: 'orders' }], includePatterns: ['pay-.*'] },
     ]);
+  });
+
+  test('start of topics of which some are refused: those that begin, and each error on a line', async () => {
+    const made = await fakeGateway(() => ({}), {
+      95: () => ({
+        errorCode: 138,
+        errorMessage: 'a belongs to mirror x',
+        topics: [
+          { name: 'a', errorCode: 138, errorMessage: 'a belongs to mirror x' },
+          { name: 'b' },
+          { name: 'c', errorCode: 3, errorMessage: null },
+        ],
+      }),
+    });
+    cleanups.push(() => made.close());
+    const flags = ['--start', '--mirror', 'm', '--topics', 'a,b,c', '--bootstrap-server', made.address];
+    expect(await run(['cluster-mirrors', ...flags])).toEqual({
+      code: 1,
+      out: 'Started 1 mirror topic(s) in mirror m: [b]\n',
+      err: 'a: TOPIC_ALREADY_IN_CLUSTER_MIRROR: a belongs to mirror x\nc: UNKNOWN_TOPIC_OR_PARTITION\n',
+    });
+  });
+
+  test('a broker is told apart before anything is sent: its key 94 may be something else', async () => {
+    const broker = await brokerStub();
+    cleanups.push(() => broker.close());
+    const { code, err } = await run([
+      'cluster-mirrors',
+      '--list',
+      '--bootstrap-server',
+      `127.0.0.1:${broker.port}`,
+    ]);
+    expect(err).toMatch(/is no Isthmus gateway/);
+    expect(code).toBe(1);
   });
 
   test('an error of the whole ends with 1', async () => {
