@@ -5,6 +5,7 @@ import { judgeOwners, type MirrorTopics } from './mirror-topics.ts';
 import type { Path } from './places.ts';
 import type { GatewayInput, MirrorInput } from './schema.ts';
 import {
+  isLikelyGlob,
   isPattern,
   parseExcludedTopic,
   parsePattern,
@@ -116,6 +117,9 @@ function readTopics(mirror: Given, path: Path, findings: Findings): MirrorTopics
 /** A pattern that would hold the process up is as bad as one that is none. */
 function judged(entry: TopicEntry, at: Path, findings: Findings): TopicEntry {
   const message = entry.kind === 'bad' ? entry.message : slowness(entry);
+  if (isLikelyGlob(entry)) {
+    findings.warning(at, 'in a regular expression * repeats the letter before it; .* is any text');
+  }
   if (message === null) return entry;
   findings.fault(at, message);
   return { kind: 'bad', message };

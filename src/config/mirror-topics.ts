@@ -48,7 +48,7 @@ export function judgeOwners(mirrors: readonly MirrorTopics[], findings: Findings
             : `mirror ${owner.mirror.mirror}`;
         findings.fault(
           path,
-          `${what} on ${destination} already belongs to ${whose} (${owner.placed.text}); a topic has one mirror`,
+          `${what} on ${destination} already belongs to ${whose} (${owner.placed.text}); a topic has one mirror, so leave it out of one`,
         );
       }
       take(mirror, exclude, taken);

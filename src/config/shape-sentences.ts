@@ -5,6 +5,8 @@ import type { Tree } from './yaml-tree.ts';
 type Issue = z.core.$ZodIssue;
 
 export interface Expected {
+  /** Of the value, whose name may tell its unit. */
+  readonly key: string;
   /** Nothing of the value is repeated then. */
   readonly isSecret: boolean;
   /** The key may be left out. */
@@ -29,12 +31,16 @@ export function sentence(issue: Issue | undefined, tree: Tree, expected: Expecte
   }
 }
 
-function wayOut(issue: Issue, tree: Tree, { isOptional, expects, isSecret }: Expected): string {
+function wayOut(issue: Issue, tree: Tree, { key, isOptional, expects, isSecret }: Expected): string {
   if (isEmpty(tree)) return isOptional ? '; fill it in or remove the key' : '';
   if (tree.kind !== 'leaf' || issue.code !== 'invalid_type' || isSecret) return '';
   if (issue.expected === 'string' && expects === undefined) return `; write it in quotes: "${tree.text}"`;
   const { value } = tree;
   if (typeof value !== 'string') return '';
+  const unit =
+    /^\d+ ?[a-zA-Z]+$/.test(value) &&
+    (key.endsWith('Ms') ? 'milliseconds' : key.endsWith('Bytes') && 'bytes');
+  if (unit) return `; write the number of ${unit} alone`;
   const isWhole = issue.expected === 'int' || issue.expected === 'number';
   if (isWhole && /^-?\d+$/.test(value)) return '; write it without quotes';
   if (issue.expected === 'boolean' && /^(true|false)$/.test(value)) return '; write it without quotes';

@@ -55,9 +55,11 @@ function readMap(
   findings: Findings,
 ): unknown {
   if (tree.kind !== 'map') {
-    const empty = tree.kind === 'leaf' && tree.value === null;
-    const way = empty && path.length > 0 ? emptyWay(schema, path) : '';
-    findings.fault(path, `must be a map of keys and values, found ${found(tree)}${way}`);
+    const isEmpty = tree.kind === 'leaf' && tree.value === null;
+    findings.fault(
+      path,
+      `must be a map of keys and values, found ${found(tree)}${wayToMap(schema, path, isEmpty)}`,
+    );
     return unknown;
   }
   const entries = entriesOf(tree, shape, path, findings);
@@ -69,13 +71,14 @@ function readMap(
   );
 }
 
-/** An empty entry of a list, or a key with nothing behind it. */
-function emptyWay(schema: Schema, path: Path): string {
+/** The keys that it needs; of an empty entry of a list, or a key with nothing behind it, also the other way. */
+function wayToMap(schema: Schema, path: Path, isEmpty: boolean): string {
   const required = Object.entries(schema.shape ?? {})
     .filter(([, inner]) => !inner.safeParse(undefined).success)
     .map(([key]) => key);
-  const fill = required.length > 0 ? `write ${required.join(', ')}` : 'write something';
-  return typeof path.at(-1) === 'number' ? `; ${fill}, or remove the dash` : `; ${fill}, or remove the key`;
+  const fill = required.length > 0 ? `write its keys (${required.join(', ')})` : 'write its keys';
+  if (!isEmpty) return required.length > 0 ? `; ${fill}` : '';
+  return typeof path.at(-1) === 'number' ? `; ${fill}, or remove the dash` : `; ${fill}, or remove it`;
 }
 
 function readList(element: Schema, tree: Tree, path: Path, findings: Findings): unknown {
@@ -96,7 +99,10 @@ function readLeaf(schema: Schema, inner: Schema, tree: Tree, path: Path, finding
   const [issue] = parsed.error.issues;
   const isSecret = (inner as unknown) === secretText;
   const isOptional = schema.safeParse(undefined).success;
-  findings.fault(path, sentence(issue, tree, { isSecret, isOptional, expects: inWords(inner) }));
+  findings.fault(
+    path,
+    sentence(issue, tree, { key: String(path.at(-1)), isSecret, isOptional, expects: inWords(inner) }),
+  );
   return unknown;
 }
 

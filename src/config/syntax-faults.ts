@@ -67,9 +67,11 @@ function words(error: YAMLError, text: string): string {
         ? 'a comma is missing here; a value with brackets, braces or commas stands in quotes'
         : message;
     case 'UNEXPECTED_TOKEN':
+      if (text[error.pos[0] - 1] === '$')
+        return 'inside of { } and [ ] a reference stands in quotes: "${env:NAME}"';
       return message.includes('in YAML stream')
         ? 'this belongs to nothing; a bracket, brace or quote before it is one too many or missing'
-        : 'the value before this has ended; one with brackets, braces or commas, as ${env:NAME} has them, stands in quotes';
+        : 'the value before this has ended; one with brackets, braces or commas stands in quotes';
     default:
       return message;
   }

@@ -16,7 +16,9 @@ export function parseTopicEntry(entry: string): TopicEntry {
   if (isPattern(entry)) return parsePattern(entry);
   if (entry === '') return bad('an empty name; write a topic name, or a pattern such as /payments-.*/');
   if (/^\^|[*+?()[\]{}|\\]|\$$/.test(entry)) {
-    return bad(`"${entry}" is not a topic name; a regular expression is written between slashes: /${entry}/`);
+    return bad(
+      `"${entry}" is not a topic name; a regular expression is written between slashes: /${meantPattern(entry)}/`,
+    );
   }
   if (!LEGAL_TOPIC.test(entry) || entry === '.' || entry === '..') {
     return bad(`"${entry}" is not a topic name: 1 to 249 letters, digits, ".", "_" and "-"`);
@@ -25,6 +27,16 @@ export function parseTopicEntry(entry: string): TopicEntry {
     return bad(`"${entry}" is an internal topic; names that begin with "__" are never mirrored`);
   }
   return { kind: 'literal', name: entry };
+}
+
+/** In `orders-*` the star stands for any text, as in file names. */
+function meantPattern(entry: string): string {
+  return /^[a-zA-Z0-9._*-]+$/.test(entry) ? entry.replace(/(?<!\.)\*/g, '.*') : entry;
+}
+
+/** A letter that is repeated is hardly ever meant: `/orders-*\/` has as many dashes as you like, and no more. */
+export function isLikelyGlob(entry: TopicEntry): boolean {
+  return entry.kind === 'pattern' && /^[a-zA-Z0-9_*-]+$/.test(entry.text) && entry.text.includes('*');
 }
 
 /** What is excluded may be an internal topic, that changes nothing. */

@@ -108,6 +108,14 @@ gateways:
     ]);
   });
 
+  test('a pattern as of file names is read with a warning', () => {
+    const result = loadText('f.yaml', changed('/payments-.*/', '/payments-*/'));
+    expect(result.ok).toBe(true);
+    expect(result.warnings.map(formatFault)).toEqual([
+      'f.yaml:16:33 mirrors.0.topics.include.1: in a regular expression * repeats the letter before it; .* is any text',
+    ]);
+  });
+
   test('an external copier needs a mirror-role gateway that names it', () => {
     const text = changed('topics: {', 'copier: external\n    topics: {').replace(
       'role: client',
@@ -302,6 +310,21 @@ describe('faults name line, column, path and the way out', () => {
       'f.yaml:16:33 mirrors.0.topics.include.1: "payments-.*" is not a topic name; a regular expression is written between slashes: /payments-.*/',
     ],
     [
+      'a file name pattern',
+      changed('/payments-.*/', '"payments-*"'),
+      'f.yaml:16:33 mirrors.0.topics.include.1: "payments-*" is not a topic name; a regular expression is written between slashes: /payments-.*/',
+    ],
+    [
+      'a list of topics for the map of lists',
+      changed('{ include: [orders, /payments-.*/], exclude: [] }', '[orders]'),
+      'f.yaml:16:13 mirrors.0.topics: must be a map of keys and values, found a list; write its keys (include)',
+    ],
+    [
+      'a unit',
+      `${GOOD}append: { silenceMs: 60s }\n`,
+      'f.yaml:19:22 append.silenceMs: must be a whole number, found "60s"; write the number of milliseconds alone',
+    ],
+    [
       'an internal topic',
       changed('/payments-.*/', '__consumer_offsets'),
       'f.yaml:16:33 mirrors.0.topics.include.1: "__consumer_offsets" is an internal topic; names that begin with "__" are never mirrored',
@@ -390,22 +413,22 @@ describe('faults name line, column, path and the way out', () => {
     [
       'a literal twice',
       '[orders]',
-      'topic orders on west already belongs to mirror east-to-west (orders); a topic has one mirror',
+      'topic orders on west already belongs to mirror east-to-west (orders); a topic has one mirror, so leave it out of one',
     ],
     [
       'a literal under a pattern',
       '[payments-eu]',
-      'topic payments-eu on west already belongs to mirror east-to-west (/payments-.*/); a topic has one mirror',
+      'topic payments-eu on west already belongs to mirror east-to-west (/payments-.*/); a topic has one mirror, so leave it out of one',
     ],
     [
       'a pattern over a literal',
       '[/ord.*/]',
-      'topics of /ord.*/ on west already belongs to mirror east-to-west (orders); a topic has one mirror',
+      'topics of /ord.*/ on west already belongs to mirror east-to-west (orders); a topic has one mirror, so leave it out of one',
     ],
     [
       'the same pattern',
       '[/payments-.*/]',
-      'topics of /payments-.*/ on west already belongs to mirror east-to-west (/payments-.*/); a topic has one mirror',
+      'topics of /payments-.*/ on west already belongs to mirror east-to-west (/payments-.*/); a topic has one mirror, so leave it out of one',
     ],
   ])('a second mirror for a topic: %s', (_title, include, message) => {
     const second = `  - { name: second, source: north, destination: west, topics: { include: ${include} } }\n`;

@@ -39,9 +39,7 @@ describe('texts that are no YAML end there, with a fault for each line', () => {
     [
       'a reference without quotes in braces',
       'a: {b: ${env:X}}\nc: {d: 1}\ne: [2]\n',
-      [
-        'f.yaml:1:9 the value before this has ended; one with brackets, braces or commas, as ${env:NAME} has them, stands in quotes',
-      ],
+      ['f.yaml:1:9 inside of { } and [ ] a reference stands in quotes: "${env:NAME}"'],
     ],
     [
       'an open bracket',
