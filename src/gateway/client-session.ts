@@ -10,6 +10,7 @@ import type { CallerRights } from './ports.ts';
 import { rightsOver } from './rights.ts';
 import {
   type ApiRule,
+  LARGEST_ANSWER_READ,
   LARGEST_READ,
   type ReplyHandler,
   type RequestSeen,
@@ -311,7 +312,12 @@ export class ClientSession implements FramedHandlers {
         else if (rule === null || rule === undefined) slot.fill(withSize(frame));
         else {
           const { services } = this.#options;
-          this.#fill(slot, frame, () => rule.run({ ...services, frame, apiVersion: version, softwareName }));
+          this.#fill(slot, frame, () => {
+            const { largest = LARGEST_ANSWER_READ } = rule;
+            if (frame.length > largest)
+              throw new Error(`${frame.length} bytes, the largest read is ${largest}`);
+            return rule.run({ ...services, frame, apiVersion: version, softwareName });
+          });
         }
       },
     });

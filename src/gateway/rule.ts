@@ -25,6 +25,8 @@ export interface ApiRule {
   readonly response?: {
     /** First version whose responses are read. */
     readonly from: number;
+    /** Bytes of the largest answer that is read; a larger one ends the connection. Default `LARGEST_ANSWER_READ`. */
+    readonly largest?: number;
     run(response: ResponseSeen): ResponseChunks | Promise<ResponseChunks>;
   };
 }
@@ -34,6 +36,9 @@ export interface ApiRule {
  * gigabytes and seconds (case S3). Requests that tools send are a thousandth of this.
  */
 export const LARGEST_READ = 1024 * 1024;
+
+/** The same for answers that are decoded. One that names 100,000 coordinators is half of it. */
+export const LARGEST_ANSWER_READ = 16 * 1024 * 1024;
 
 /** Everything that is the same for all connections of a gateway. */
 export interface RuleServices {

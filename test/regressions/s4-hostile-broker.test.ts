@@ -55,6 +55,36 @@ describe('S4 a broker that answers with garbage', () => {
     await other.call(API.metadata, 9, true, metadataBody(9, null));
   });
 
+  it('millions of coordinators in one answer: that connection ends, little is allocated', async () => {
+    test = await startUnderTest({ topics: ['orders'] });
+    const client = await test.connect(1);
+    const answered = test.fake.next(API.findCoordinator, { kind: 'silence' });
+    const ask = (out: Out) =>
+      void out
+        .i8(0)
+        .list(['g'], (name) => void out.str(name))
+        .tags();
+    const id = client.post(API.findCoordinator, 4, true, ask);
+    const request = await answered.met;
+    // key, node id, host, port, error, message, tags
+    const entry = Buffer.from([1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0]);
+    const count = 4 * 1024 * 1024;
+    const head = new Out(true).i32(id).tags().i32(0);
+    const answer = head
+      .uvar(count + 1)
+      .raw(Buffer.alloc(count * entry.length, entry))
+      .tags()
+      .done();
+    const before = process.memoryUsage().heapUsed;
+    let most = before;
+    const watch = setInterval(() => (most = Math.max(most, process.memoryUsage().heapUsed)), 1);
+    test.fake.sendRaw(request.connection, answer);
+    await client.closed;
+    clearInterval(watch);
+    expect(client.answers).toEqual([]);
+    expect((most - before) / 1024 / 1024).toBeLessThan(64);
+  });
+
   it('an answer to no request, and one with another id, end the connection', async () => {
     test = await startUnderTest({ topics: ['orders'] });
     for (const id of [999, 1]) {

@@ -25,7 +25,7 @@ import { type Edit, int32Bytes, splice, uvarintBytes } from '../splice.ts';
 export const fetchRule: ApiRule = {
   key: fetchApi.key,
   versions: [0, fetchApi.max],
-  response: { from: 4, run },
+  response: { from: 4, largest: Number.POSITIVE_INFINITY, run },
 };
 
 function run(response: ResponseSeen): ResponseChunks | Promise<ResponseChunks> {

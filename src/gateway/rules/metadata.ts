@@ -19,8 +19,11 @@ import { checkCluster } from './common.ts';
 export const metadataRule: ApiRule = {
   key: metadataApi.key,
   versions: [metadataApi.min, metadataApi.max],
-  response: { from: 0, run: rewrite },
+  response: { from: 0, largest: Number.POSITIVE_INFINITY, run: rewrite },
 };
+
+/** As many as are remembered (`topic-ids.ts`). */
+const MOST_LEARNT = 100_000;
 
 interface Walk {
   readonly frame: Buffer;
@@ -100,7 +103,8 @@ function readdressTopics(walk: Walk): [id: string, name: string][] {
     for (let partition = 0; partition < partitions && reader.ok; partition += 1) readdressPartition(walk);
     if (version >= 8) reader.skip(4);
     if (flexible) skipTags(reader);
-    if (errorCode === ErrorCode.NONE && name !== null && topicId !== undefined) learnt.push([topicId, name]);
+    const isNamed = errorCode === ErrorCode.NONE && name !== null && topicId !== undefined;
+    if (isNamed && learnt.length < MOST_LEARNT) learnt.push([topicId, name]);
   }
   return learnt;
 }

@@ -35,7 +35,7 @@ export const produceRule: ApiRule = {
     largest: Number.POSITIVE_INFINITY,
     run: (request) => whenLoaded(request.view, () => run(request)),
   },
-  response: { from: ENDPOINTS_FROM, run: rewrite },
+  response: { from: ENDPOINTS_FROM, largest: Number.POSITIVE_INFINITY, run: rewrite },
 };
 
 const FORWARD_NO_REPLY: Verdict = { kind: 'forward', expectReply: false };
