@@ -163,7 +163,8 @@ export class LinkedPartitions {
         const { end, progress } = await link
           .remove(ref, { silenceMs: closeSilenceMs })
           .catch(() => ({ end: null, progress: null }));
-        if (end === null || progress === null) return [];
+        // one that state was not told of yet would be told to nobody any more
+        if (end === null || progress === null || progress.lost !== null) return [];
         return [{ ref, progress: { ...progress, phase: 'mirroring' as const, destinationEnd: end } }];
       }),
     );

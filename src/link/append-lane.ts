@@ -16,6 +16,11 @@ export interface LaneHooks {
   readonly mayAppend: () => boolean;
   /** The lane has no connection: these partitions go into back-off. */
   readonly unreachable: (partitions: readonly MirrorPartition[], why: string) => void;
+  /**
+   * A connection was opened, `again` in place of one that ended: the broker may have been started anew since, and what
+   * was read of its logs before says nothing.
+   */
+  readonly opened: (nodeId: number, again: boolean) => Promise<void>;
 }
 
 const ASK_AGAIN_MS = 100;
@@ -112,9 +117,11 @@ export class AppendLane<Cargo> {
 
   async #open(): Promise<void> {
     this.#opening = true;
+    const again = this.#connection !== null;
     let why: string | null = null;
     try {
       this.#connection = await this.#cluster.connection(this.nodeId, this.#engine.name);
+      await this.#hooks.opened(this.nodeId, again);
     } catch (error) {
       why = textOf(error);
     }

@@ -14,6 +14,7 @@ import { GivenUpError, backoff, pause } from './pause.ts';
 import type { DataPiece, Piece } from './pieces.ts';
 import type { LinkFailure, LinkHooks } from './ports.ts';
 import type { LinkSettings } from './settings.ts';
+import { RequestLimits } from './request-limits.ts';
 import type { Settler } from './settler.ts';
 import { tellLost } from './unclear.ts';
 
@@ -26,11 +27,15 @@ export interface AppenderOptions {
   readonly settler: Settler;
   readonly signalOf: (partition: MirrorPartition) => AbortSignal;
   readonly fail: (partition: MirrorPartition, failure: LinkFailure) => void;
+  /** Those of the link. */
+  readonly partitions: () => Iterable<MirrorPartition>;
   /** The partition's queue has room, or it must be fetched from another place. */
   readonly wantsMore: (partition: MirrorPartition) => void;
 }
 
 const CORRUPT_TRIES = 3;
+/** The first raises the limit, the others wait for it: about five seconds. */
+const RAISE_TRIES = 7;
 
 /**
  * Moves the head of each partition's queue into its log, one request in progress per partition (DESIGN 5.5 rule 1).
@@ -44,18 +49,24 @@ export class Appender implements Outcomes {
   readonly #dataEngine: DataEngine;
   readonly #markerEngine: MarkerEngine;
   readonly #laneHooks: LaneHooks;
+  readonly #limits: RequestLimits;
   /** `max.message.bytes` that this link asked for, by topic. */
   readonly #raisedTo = new Map<string, number>();
 
   constructor(options: AppenderOptions) {
     this.#options = options;
     const { destination, settings, mirror, hooks } = options;
-    this.#dataEngine = new DataEngine(destination, settings, mirror, this);
-    this.#markerEngine = new MarkerEngine(destination, settings, mirror, this);
+    this.#limits = new RequestLimits(destination, settings);
+    this.#dataEngine = new DataEngine(destination, settings, this.#limits, mirror, this);
+    this.#markerEngine = new MarkerEngine(destination, settings, this.#limits, mirror, this);
     this.#laneHooks = {
       mayAppend: () => hooks.mayAppend(),
       unreachable: (partitions, why) => {
         for (const partition of partitions) this.#wait(partition, why);
+      },
+      opened: async (nodeId, again) => {
+        await this.#limits.learn(nodeId);
+        if (again) this.#readAgainAt(nodeId);
       },
     };
   }
@@ -122,6 +133,10 @@ export class Appender implements Outcomes {
     for (const lane of this.#markerLanes.values()) lane.close();
   }
 
+  unsendable(partition: MirrorPartition, failure: LinkFailure): void {
+    this.#options.fail(partition, failure);
+  }
+
   rejected(partition: MirrorPartition): void {
     partition.appendError = null;
     this.#options.wantsMore(partition);
@@ -137,7 +152,7 @@ export class Appender implements Outcomes {
       case 'done':
         partition.appended(request.to);
         partition.corruptReplies = 0;
-        partition.raisedLimit = false;
+        partition.raises = 0;
         this.#idle(partition);
         return;
       case 'resend':
@@ -302,7 +317,7 @@ export class Appender implements Outcomes {
     const bytes = (partition.queue.head as DataPiece).bytes.length;
     const raise = this.#options.hooks.raiseMaxMessageBytes;
     const { topic } = partition.ref;
-    if (partition.raisedLimit || raise === undefined) {
+    if (partition.raises >= RAISE_TRIES || raise === undefined) {
       const message = `${nameOf(partition.ref)}: the batch at source offset ${request.from} has ${bytes} bytes, more than max.message.bytes of the destination topic; raise it to at least ${bytes}`;
       this.#options.fail(partition, linkFailure('refused-by-broker', message, request.from, true));
       return;
@@ -311,10 +326,16 @@ export class Appender implements Outcomes {
     // one partition must not take away what another asked for
     const wanted = Math.max(bytes, this.#raisedTo.get(topic) ?? 0);
     this.#raisedTo.set(topic, wanted);
+    // a broker hears of it a moment after its controller has answered
+    if (partition.raises > 0) {
+      partition.raises += 1;
+      this.#wait(partition, `max.message.bytes of ${topic} was raised to ${wanted}, and is not heeded yet`);
+      return;
+    }
     partition.appendError = `raising max.message.bytes of ${topic} to ${wanted}`;
     try {
       await raise(topic, wanted);
-      partition.raisedLimit = true;
+      partition.raises = 1;
       if (!partition.closed) this.#wait(partition, partition.appendError);
     } catch (error) {
       if (!partition.closed) this.#wait(partition, `max.message.bytes of ${topic}: ${textOf(error)}`);
@@ -373,6 +394,15 @@ export class Appender implements Outcomes {
 
   #lanes(): AppendLane<unknown>[] {
     return [...this.#dataLanes.values(), ...this.#markerLanes.values()] as AppendLane<unknown>[];
+  }
+
+  /** Its end is read before the next append, as in a new leader epoch, of which metadata may not know yet. */
+  #readAgainAt(nodeId: number): void {
+    const { destination } = this.#options;
+    for (const partition of this.#options.partitions()) {
+      const leader = destination.leaderOf(partition.ref.topic, partition.ref.partition);
+      if (leader?.nodeId === nodeId && partition.request === null) partition.verifiedEpoch = -1;
+    }
   }
 
   #dataLane(nodeId: number): AppendLane<DataItem[]> {

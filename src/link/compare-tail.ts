@@ -25,6 +25,8 @@ export interface CompareOptions {
   /** Range of offsets: the destination's stored batches that begin in [from, to). */
   readonly from: number;
   readonly to: number;
+  /** Where the destination's log begins: what lies below is not there to be compared. */
+  readonly logStart?: number | undefined;
   /** How long the source has to answer; undefined: it is waited for until the signal ends it. */
   readonly deadlineMs?: number | undefined;
   readonly sourceTopicId?: string | undefined;
@@ -51,6 +53,15 @@ export async function compareTail(options: CompareOptions): Promise<TailComparis
   const signal = options.signal ?? new AbortController().signal;
   let { from } = options;
   let unverified: { from: number; to: number; why: string } | null = null;
+  const logStart = options.logStart ?? 0;
+  if (logStart > from) {
+    const look = new Comparison(options, settings, logStart, signal, deadline);
+    const next = Math.min(options.to, await look.batchEdgeAt(logStart));
+    const why = `${nameOf(options.ref)}: the destination holds nothing below ${logStart} any more`;
+    unverified = { from, to: next, why };
+    if (next >= options.to) return { kind: 'unverified', ...unverified };
+    from = next;
+  }
 
   for (;;) {
     const one = new Comparison(options, settings, from, signal, deadline);

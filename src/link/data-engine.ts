@@ -2,7 +2,7 @@ import { produceApi } from '../../protocol/schema/00-produce.ts';
 import type { Cluster } from '../net/cluster.ts';
 import type { BrokerConnection } from '../net/connection.ts';
 import type { LaneEngine } from './append-lane.ts';
-import { textOf } from './failure.ts';
+import { linkFailure, nameOf, textOf } from './failure.ts';
 import { type ReplyVerdict, judgeProduceReply } from './judge.ts';
 import { type AppendRequest, IDLE, type MirrorPartition } from './partition.ts';
 import type { DataPiece } from './pieces.ts';
@@ -15,6 +15,8 @@ import {
   copiedBytes,
   decodeProduceReply,
 } from './produce-request.ts';
+import type { LinkFailure } from './ports.ts';
+import { type RequestLimits, tooLargeForRequest } from './request-limits.ts';
 import type { LinkSettings } from './settings.ts';
 
 /** What the appender does with the outcome of a request; each is called exactly once per partition and request. */
@@ -24,6 +26,8 @@ export interface Outcomes {
   lost(partition: MirrorPartition, request: AppendRequest, why: string): void;
   /** An offered partition may not be sent as it is (new leader epoch ...): look at it anew. */
   rejected(partition: MirrorPartition): void;
+  /** An offered partition whose next append no request can hold. */
+  unsendable(partition: MirrorPartition, failure: LinkFailure): void;
 }
 
 export interface DataItem extends ProduceItem {
@@ -33,6 +37,7 @@ export interface DataItem extends ProduceItem {
 
 /** Bytes of a partition's entry besides its batch, and of the whole request. */
 const ENTRY_OVERHEAD = 300;
+const REQUEST_OVERHEAD = 700;
 
 /** Data batches by Produce, acks=all: one batch of each partition a request, as stock brokers demand. */
 export class DataEngine implements LaneEngine<DataItem[]> {
@@ -40,12 +45,20 @@ export class DataEngine implements LaneEngine<DataItem[]> {
   readonly name: string;
   readonly #cluster: Cluster;
   readonly #settings: LinkSettings;
+  readonly #limits: RequestLimits;
   readonly #transactionalId: string;
   readonly #outcomes: Outcomes;
   readonly #encoders = new Map<number, ProduceEncoder>();
 
-  constructor(cluster: Cluster, settings: LinkSettings, mirror: string, outcomes: Outcomes) {
+  constructor(
+    cluster: Cluster,
+    settings: LinkSettings,
+    limits: RequestLimits,
+    mirror: string,
+    outcomes: Outcomes,
+  ) {
     this.name = `append:${mirror}`;
+    this.#limits = limits;
     this.#cluster = cluster;
     this.#settings = settings;
     this.#transactionalId = `isthmus-${mirror}`;
@@ -55,8 +68,10 @@ export class DataEngine implements LaneEngine<DataItem[]> {
   gather(ready: MirrorPartition[], nodeId: number): { cargo: DataItem[] | null; rest: MirrorPartition[] } {
     const items: DataItem[] = [];
     const rest: MirrorPartition[] = [];
-    let bytes = 0;
+    let bytes = REQUEST_OVERHEAD;
     let copied = 0;
+    const most = this.#limits.of(nodeId);
+    const readable = this.#limits.ofBroker(nodeId);
     for (const partition of ready) {
       if (partition.append.at !== 'offered') continue;
       const piece = partition.queue.head;
@@ -66,9 +81,15 @@ export class DataEngine implements LaneEngine<DataItem[]> {
         continue;
       }
       const size = piece.bytes.length + ENTRY_OVERHEAD;
+      if (REQUEST_OVERHEAD + size > readable) {
+        const why = tooLargeForRequest(piece.bytes.length, nodeId, readable);
+        const message = `${nameOf(partition.ref)}: the batch at source offset ${piece.offset} can't be appended: ${why}`;
+        partition.append = IDLE;
+        this.#outcomes.unsendable(partition, linkFailure('refused-by-broker', message, piece.offset, true));
+        continue;
+      }
       const copy = copiedBytes(piece);
-      const fits =
-        bytes + size <= this.#settings.maxRequestBytes && copied + copy <= this.#settings.copyBytes;
+      const fits = bytes + size <= most && copied + copy <= this.#settings.copyBytes;
       if (items.length > 0 && !fits) {
         rest.push(partition);
         continue;

@@ -3,13 +3,13 @@ import { barrierId } from '../../protocol/records/ids.ts';
 import { walkBatches } from '../../protocol/records/walk.ts';
 import { ErrorCode, errorName } from '../../protocol/errors.ts';
 import { writeTxnMarkersApi } from '../../protocol/schema/27-write-txn-markers.ts';
-import { ConnectionClosedError } from '../net/close-cause.ts';
+import { CallTimeoutError, ConnectionClosedError } from '../net/close-cause.ts';
 import type { Cluster } from '../net/cluster.ts';
 import { type BrokerConnection, UnsupportedVersionError } from '../net/connection.ts';
 import { EndReader, type EndReading } from './end-reader.ts';
 import { LinkFailureError, linkFailure, nameOf, range, textOf } from './failure.ts';
 import { type AppendSpan, rightForMarkers } from './judge.ts';
-import { READ_UNCOMMITTED, fetchOnce } from './one-fetch.ts';
+import { FetchRefusedError, READ_UNCOMMITTED, fetchOnce } from './one-fetch.ts';
 import { GivenUpError, backoff, pause } from './pause.ts';
 import type { MarkerPiece } from './pieces.ts';
 import type { PartitionRef } from './ports.ts';
@@ -80,7 +80,7 @@ export class DestinationLog {
     return { ...reading, settledBy: 'probe' };
   }
 
-  /** Visits the stored batches that end behind `from` and begin below `to`, about a MiB in memory at a time. */
+  /** Visits the stored batches that end behind `from` and begin below `to` and are still there, about a MiB in memory at a time. */
   async readBatches(from: number, to: number, visit: BatchVisitor): Promise<void> {
     let next = from;
     let faults = 0;
@@ -106,6 +106,10 @@ export class DestinationLog {
         this.#options.onWait?.(textOf(error));
         await pause(this.#wait(faults), this.#signal);
         faults += 1;
+        // deleted meanwhile, or before: there is nothing to be visited
+        if (error instanceof FetchRefusedError && error.code === ErrorCode.OFFSET_OUT_OF_RANGE) {
+          next = Math.max(next, (await this.readEnd()).logStart);
+        }
         continue;
       }
       const whole: { at: number; size: number }[] = [];
@@ -155,7 +159,7 @@ export class DestinationLog {
       if (before.verdict.kind === 'failed') throw new LinkFailureError(before.verdict.failure);
       if (before.verdict.kind !== 'resend')
         throw new LinkFailureError(this.#shorter(before.reading.end, span));
-      const outcome = await this.#sendMarker(before.reading.nodeId, piece);
+      const outcome = await this.#sendMarker(before.reading, piece);
       if (outcome.kind !== 'not-sent') {
         const settled = await this.#settler.settle(unclear(outcome.kind === 'ended'));
         if (settled.verdict.kind === 'done') return settled.reading;
@@ -170,7 +174,7 @@ export class DestinationLog {
     }
   }
 
-  async #sendMarker(nodeId: number, piece: MarkerPiece): Promise<SentMarker> {
+  async #sendMarker({ nodeId, leaderEpoch }: EndReading, piece: MarkerPiece): Promise<SentMarker> {
     if (!this.#options.mayAppend())
       return { kind: 'not-sent', error: 0, why: 'this instance may not append' };
     let connection: BrokerConnection;
@@ -179,27 +183,60 @@ export class DestinationLog {
     } catch (error) {
       return { kind: 'not-sent', error: 0, why: textOf(error) };
     }
+    const answered = new AbortController();
     try {
-      const answer = await connection.call(writeTxnMarkersApi, {
-        markers: [
-          {
-            producerId: piece.producerId,
-            producerEpoch: piece.producerEpoch,
-            transactionResult: true,
-            topics: [{ name: this.#ref.topic, partitionIndexes: [this.#ref.partition] }],
-            coordinatorEpoch: piece.coordinatorEpoch,
-          },
-        ],
-      });
+      const marker = {
+        producerId: piece.producerId,
+        producerEpoch: piece.producerEpoch,
+        transactionResult: true,
+        topics: [{ name: this.#ref.topic, partitionIndexes: [this.#ref.partition] }],
+        coordinatorEpoch: piece.coordinatorEpoch,
+      };
+      const timeoutMs = this.#settings.silenceMs;
+      const answer = await Promise.race([
+        connection.call(writeTxnMarkersApi, { markers: [marker] }, { timeoutMs }),
+        this.#ledElsewhere(leaderEpoch, answered.signal),
+      ]);
+      if (typeof answer === 'string') return { kind: 'lost', error: 0, why: answer };
       const code = answer.markers[0]?.topics[0]?.partitions[0]?.errorCode ?? ErrorCode.UNKNOWN_SERVER_ERROR;
       return { kind: 'ended', error: code, why: errorName(code) };
     } catch (error) {
       const why = textOf(error);
+      if (error instanceof CallTimeoutError) throw new LinkFailureError(this.#silent(nodeId, piece.offset));
       if (error instanceof UnsupportedVersionError) return { kind: 'not-sent', error: 0, why };
       // an answer that can't be read is still its end
       if (!(error instanceof ConnectionClosedError)) return { kind: 'ended', error: 0, why };
       return { kind: error.sentBytes ? 'lost' : 'not-sent', error: 0, why };
+    } finally {
+      answered.abort();
     }
+  }
+
+  /**
+   * Resolves when the partition is led in a later epoch while a marker has no answer: a broker that is stopped or cut off
+   * never gives one, and what it still does then is refused (DESIGN 5.5 rule 5).
+   */
+  async #ledElsewhere(leaderEpoch: number, answered: AbortSignal): Promise<string> {
+    for (;;) {
+      await pause(this.#settings.silentAfterMs, answered).catch(() => undefined);
+      if (answered.aborted) return 'answered';
+      const leader = await this.#ends.leader(this.#ref, this.#options.topicId).catch(() => null);
+      if (leader !== null && leader.leaderEpoch > leaderEpoch) {
+        return `no answer, and the partition is led by broker ${leader.nodeId} now`;
+      }
+    }
+  }
+
+  /** So long without an answer the connection is given up: the next try settles what became of the marker. */
+  #silent(nodeId: number, offset: number) {
+    const seconds = Math.round(this.#settings.silenceMs / 1000);
+    this.#cluster.dropLane(nodeId, 'barrier', `no answer to WriteTxnMarkers for ${seconds} s`);
+    return linkFailure(
+      'refused-by-broker',
+      `${nameOf(this.#ref)}: broker ${nodeId} of ${this.#cluster.name} has not answered the barrier at ${offset} for ${seconds} s; wait for the broker, then stop again`,
+      offset,
+      true,
+    );
   }
 
   async #topicId(): Promise<string> {

@@ -70,6 +70,9 @@ export class EndReader {
           if (performance.now() - goneSince > GONE_AFTER_MS) throw error.asFailure();
         } else if (error instanceof LinkFailureError) {
           throw error;
+        } else {
+          // gone is what is told to be gone all the time
+          goneSince = null;
         }
         why = textOf(error);
       }

@@ -16,6 +16,7 @@ import {
 } from './marker-request.ts';
 import { type AppendRequest, IDLE, type MirrorPartition } from './partition.ts';
 import { type Marker, markerAt } from './pieces.ts';
+import type { RequestLimits } from './request-limits.ts';
 import type { LinkSettings } from './settings.ts';
 
 export interface MarkerItem extends MarkerGroup {
@@ -25,6 +26,10 @@ export interface MarkerItem extends MarkerGroup {
   readonly epoch: number;
   request: AppendRequest | null;
 }
+
+/** Of one marker besides the topic's name; of the request. */
+const MARKER_BYTES = 32;
+const REQUEST_OVERHEAD = 700;
 
 interface EndBehind {
   readonly errorCode: number;
@@ -40,11 +45,19 @@ export class MarkerEngine implements LaneEngine<MarkerItem[]> {
   readonly name: string;
   readonly #cluster: Cluster;
   readonly #settings: LinkSettings;
+  readonly #limits: RequestLimits;
   readonly #outcomes: Outcomes;
   readonly #encoders = new Map<number, MarkerEncoder>();
 
-  constructor(cluster: Cluster, settings: LinkSettings, mirror: string, outcomes: Outcomes) {
+  constructor(
+    cluster: Cluster,
+    settings: LinkSettings,
+    limits: RequestLimits,
+    mirror: string,
+    outcomes: Outcomes,
+  ) {
     this.name = `markers:${mirror}`;
+    this.#limits = limits;
     this.#cluster = cluster;
     this.#settings = settings;
     this.#outcomes = outcomes;
@@ -54,6 +67,7 @@ export class MarkerEngine implements LaneEngine<MarkerItem[]> {
     const items: MarkerItem[] = [];
     const rest: MirrorPartition[] = [];
     let room = this.#settings.maxMarkersPerRequest;
+    let bytes = this.#limits.of(nodeId) - REQUEST_OVERHEAD;
     for (const partition of ready) {
       if (partition.append.at !== 'offered') continue;
       const head = partition.queue.head;
@@ -62,12 +76,16 @@ export class MarkerEngine implements LaneEngine<MarkerItem[]> {
         this.#outcomes.rejected(partition);
         continue;
       }
-      if (room === 0) {
+      const each = MARKER_BYTES + Buffer.byteLength(partition.ref.topic);
+      // one always goes: a broker that reads less takes no request at all
+      const fit = Math.max(items.length === 0 ? 1 : 0, Math.floor(bytes / each));
+      if (room === 0 || fit === 0) {
         rest.push(partition);
         continue;
       }
-      const markers = nextMarkers(partition, Math.min(room, this.#settings.maxMarkersPerPartition));
+      const markers = nextMarkers(partition, Math.min(room, fit, this.#settings.maxMarkersPerPartition));
       room -= markers.length;
+      bytes -= markers.length * each;
       items.push({
         ref: partition.ref,
         markers,

@@ -76,6 +76,7 @@ export class MirrorLink {
       settler: this.#settler,
       signalOf: (partition) => this.#signalOf(partition),
       fail: (partition, failure) => this.#fail(partition, failure),
+      partitions: () => [...this.#members.values()].map(({ partition }) => partition),
       wantsMore: (partition) => this.#sourceSide.nudge(partition),
     });
     this.#sourceSide = new SourceSide(source, mirror, settings, this.#pool, {
@@ -258,11 +259,7 @@ export class MirrorLink {
     const { request } = partition;
     const last = partition.queue.at(partition.queue.length - 1);
     if (request === null || last === undefined || last.next <= request.to) return;
-    partition.queue.cutAt(request.to);
-    partition.fetchRound += 1;
-    partition.fetchOffset = request.to;
-    partition.fetchEpoch = partition.epochBefore(request.to);
-    partition.stopAtEnd = null;
+    partition.dropBehind(request.to);
   }
 }
 

@@ -97,7 +97,8 @@ export class MirrorPartition {
   appendError: string | null = null;
   appendFaults = 0;
   corruptReplies = 0;
-  raisedLimit = false;
+  /** Tries of the head since it was found too large for its topic. */
+  raises = 0;
   unverified: OffsetSpan | null = null;
   /** What the destination lost and doesn't hold again yet. */
   lost: OffsetSpan | null = null;
@@ -186,6 +187,15 @@ export class MirrorPartition {
   /** Forgets what is fetched and begins again at `offset`. */
   refetchFrom(offset: number): void {
     this.queue.clear();
+    this.fetchRound += 1;
+    this.fetchOffset = offset;
+    this.fetchEpoch = this.epochBefore(offset);
+    this.stopAtEnd = null;
+  }
+
+  /** Forgets what is fetched behind `offset`, an edge of the queue, and fetches it anew. */
+  dropBehind(offset: number): void {
+    this.queue.cutAt(offset);
     this.fetchRound += 1;
     this.fetchOffset = offset;
     this.fetchEpoch = this.epochBefore(offset);

@@ -48,10 +48,10 @@ export async function recover(
     told(reading.end, by);
   }
   if (reading.end > resume.persistedEnd) {
-    const { end } = reading;
+    const { end, logStart } = reading;
     onWait('the tail at the destination waits for its turn to be compared with the source');
     await parts.limiter.run((away) =>
-      compareBehind(partition, parts, resume.persistedEnd, end, { signal, onWait, away }),
+      compareBehind(partition, parts, resume.persistedEnd, end, { logStart, signal, onWait, away }),
     );
   }
   partition.verifiedEpoch = reading.leaderEpoch;
@@ -71,7 +71,7 @@ async function compareBehind(
   parts: RecoveryParts,
   from: number,
   to: number,
-  waiting: Pick<CompareOptions, 'signal' | 'onWait' | 'away'>,
+  waiting: Pick<CompareOptions, 'logStart' | 'signal' | 'onWait' | 'away'>,
 ): Promise<void> {
   const { ref, resume } = partition;
   const compared = await compareTail({

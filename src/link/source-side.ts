@@ -88,7 +88,7 @@ export class SourceSide {
       return;
     }
     if (entry.divergingEpoch.endOffset >= 0) {
-      this.#stop(partition, diverged(partition, entry.divergingEpoch.endOffset));
+      this.#parted(partition, entry.divergingEpoch.endOffset);
       return;
     }
     // it fails already: what came meanwhile may be of a topic made anew
@@ -190,6 +190,25 @@ export class SourceSide {
     partition.fetchFaults += 1;
   }
 
+  /**
+   * The source's log is another one than that of the last fetch. What was fetched and not sent is dropped and asked for
+   * anew: only when the log has parted from what stands at the destination is the copy wrong.
+   */
+  #parted(partition: MirrorPartition, endOffset: number): void {
+    const { request, fetchOffset } = partition;
+    const appended = request?.to ?? partition.end;
+    if (fetchOffset <= appended) {
+      this.#stop(partition, diverged(partition, endOffset));
+      return;
+    }
+    this.#setBack(
+      partition,
+      `${nameOf(partition.ref)}: the source's log has parted at ${endOffset} (unclean election)`,
+    );
+    // being compared with the log: the next answer says the same
+    if (!partition.compared) partition.dropBehind(appended);
+  }
+
   /** All that is queued is still appended; then the partition fails. */
   #stop(partition: MirrorPartition, failure: LinkFailure): void {
     partition.stopAtEnd ??= failure;
@@ -220,6 +239,8 @@ export class SourceSide {
       }
     } catch (error) {
       why = textOf(error);
+      // gone is what is told to be gone all the time
+      this.#goneSince.clear();
     }
     this.#timer = null;
     if (this.#closed) return;
