@@ -1,7 +1,7 @@
 import type { MirrorTrouble } from './destination-status.ts';
 import type { Io } from './io.ts';
 import type { PartitionRow } from './rows.ts';
-import { summaries, summaryTable } from './summary.ts';
+import { errorText, summaries, summaryTable } from './summary.ts';
 import { screen } from './table.ts';
 
 const EVERY_MS = 1_000;
@@ -47,12 +47,12 @@ export class LiveTable {
   #draw(): void {
     const { rows, mirrors } = this.#look();
     const at = performance.now();
-    const text = summaryTable(
-      summaries(rows, this.#last?.rows ?? null, at - (this.#last?.at ?? at), mirrors),
-    );
+    const lines = summaries(rows, this.#last?.rows ?? null, at - (this.#last?.at ?? at), mirrors);
+    const columns = this.#io.outColumns?.();
+    const text = `${summaryTable(lines)}${errorText(lines, columns)}`;
     this.#last = { at, rows };
     const all = `${clock()}, ready since ${this.#since}, Ctrl-C ends it\n\n${text}\n${this.#notes.join('\n')}\n`;
-    this.#io.out(screen(all, this.#io.outColumns?.()));
+    this.#io.out(screen(all, columns));
   }
 }
 

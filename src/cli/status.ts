@@ -4,7 +4,7 @@ import { askVerb, type ConnectionFlags, connectFromFlags } from './gateway-clien
 import { failed, type Io, sleep } from './io.ts';
 import { formatOf, writeData } from './output.ts';
 import type { PartitionRow } from './rows.ts';
-import { type Summary, summaries, summaryTable } from './summary.ts';
+import { errorText, type Summary, summaries, summaryTable } from './summary.ts';
 import { screen } from './table.ts';
 
 interface Flags extends ConnectionFlags {
@@ -40,8 +40,9 @@ async function status(flags: Flags, io: Io): Promise<void> {
         writeData(format, value, io);
       } else {
         const more = destinationText(now.status);
-        const text = `${summaryTable(lines)}${more === '' ? '' : `\n${more}`}`;
-        io.out(flags.watch === true && io.outIsTerminal ? screen(text, io.outColumns?.()) : text);
+        const columns = io.outIsTerminal ? io.outColumns?.() : undefined;
+        const text = `${summaryTable(lines)}${errorText(lines, columns)}${more === '' ? '' : `\n${more}`}`;
+        io.out(flags.watch === true && io.outIsTerminal ? screen(text, columns) : text);
       }
       before = now;
     } while (flags.watch === true && !io.interrupted.aborted);

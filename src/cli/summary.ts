@@ -1,6 +1,6 @@
 import type { MirrorTrouble } from './destination-status.ts';
 import type { PartitionRow } from './rows.ts';
-import { bytes, duration, renderTable } from './table.ts';
+import { bytes, duration, fold, oneLine, renderTable } from './table.ts';
 
 /** One mirror in a line: partitions by state, lag, and from two looks the rate and the time to catch up. */
 export interface Summary {
@@ -87,10 +87,17 @@ export function summaryTable(lines: readonly Summary[]): string {
         of: (line) => (line.catchUpMs === null ? '-' : duration(line.catchUpMs)),
         right: true,
       },
-      { title: 'ERROR', of: (line) => line.error ?? '' },
     ],
     lines,
   );
+}
+
+/** What stands against the mirrors, a line each and not a column: on a narrow terminal the last column is cut off. */
+export function errorText(lines: readonly Summary[], columns?: number): string {
+  return lines
+    .filter(({ error }) => error !== null)
+    .map(({ mirror, error }) => `${fold(`${mirror}: ${oneLine(error ?? '')}`, columns)}\n`)
+    .join('');
 }
 
 /** `12+`: of some partitions it is not known. */

@@ -27,9 +27,25 @@ function cut(text: string, max = Number.POSITIVE_INFINITY): string {
 }
 
 // a line end or an escape sequence in an error text would break the table or the terminal
-function oneLine(text: string): string {
+export function oneLine(text: string): string {
   // oxlint-disable-next-line no-control-regex
   return text.replace(/[\u0000-\u001f\u007f]+/g, ' ');
+}
+
+/** Broken between words where it is longer than the terminal is wide; what follows is set in. */
+export function fold(text: string, columns = Number.POSITIVE_INFINITY): string {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (longer.length <= columns || line === '') {
+      line = longer;
+      continue;
+    }
+    lines.push(line);
+    line = `  ${word}`;
+  }
+  return [...lines, line].join('\n');
 }
 
 /** Drawn from the top of an empty terminal; a line that is longer than it is wide ends with `...`, not folded. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Running } from '../../../../src/cli/run.ts';
-import { summaries } from '../../../../src/cli/summary.ts';
+import { errorText, summaries } from '../../../../src/cli/summary.ts';
 import { bytes, duration, renderTable, screen } from '../../../../src/cli/table.ts';
 import { splitTopics } from '../../../../src/cli/topic-list.ts';
 import type { PartitionRow } from '../../../../src/cli/rows.ts';
@@ -329,6 +329,16 @@ describe('small parts', () => {
   test('a screen cuts lines that are longer than the terminal is wide', () => {
     expect(screen('12345678\n1234567890\n', 8)).toBe('\u001b[H\u001b[2J12345678\n12345...\n');
     expect(screen('1234567890\n')).toBe('\u001b[H\u001b[2J1234567890\n');
+  });
+
+  test('an error stands below the table, whole, broken between words', () => {
+    const lines = summaries([], null, 0, [
+      { mirror: 'm', error: 'cluster east has\nno topic orders' },
+      { mirror: 'n' },
+    ]);
+    expect(errorText(lines)).toBe('m: cluster east has no topic orders\n');
+    expect(errorText(lines, 20)).toBe('m: cluster east has\n  no topic orders\n');
+    expect(errorText(lines, 4)).toBe('m:\n  cluster\n  east\n  has\n  no\n  topic\n  orders\n');
   });
 
   test('durations and sizes in words', () => {

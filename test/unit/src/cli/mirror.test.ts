@@ -524,7 +524,7 @@ describe('reading verbs', () => {
       verb === 'status' ? { ok: true, status } : { ok: true, describe: [] },
     );
     const { out } = await run(['status', ...at(made)]);
-    expect(out).toMatch(/^new +0 .* not created yet$/m);
+    expect(out).toMatch(/^new +0 +0 +0 .*\nnew: not created yet\n/m);
     expect(out).toMatch(new RegExp(`^destination west: ${words}`, 'm'));
     expect(out).toMatch(/^new differs from the file: copier: file link, state external$/m);
     expect(out).not.toMatch(/freshness|incarnation|fenced/);
