@@ -83,14 +83,18 @@ test('one cluster under two names is told as that, not as another instance that 
   const gateway = (name: string, bind: number | undefined, node: number | undefined) =>
     `  - { name: ${name}, cluster: ${name}, role: client, bind: "127.0.0.1:${bind}", nodeIds: 1, brokerPorts: ${node} }\n`;
   const text = yaml(
-    `  west: { bootstrap.servers: "${broker.bootstrap}" }\n  west2: { bootstrap.servers: "${broker.bootstrap}" }\n`,
+    `  west: { bootstrap.servers: "${broker.bootstrap}" }\n  west2: { bootstrap.servers: "another.address:1" }\n`,
     gateway('west', bindA, nodeA) +
       gateway('west2', bindB, nodeB) +
       'state: { partitions: 1, replication.factor: 1 }\n',
   );
   const loaded = loadText('isthmus.yaml', text);
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.faults));
-  const isthmus = await startIsthmus(loaded.config, { openTimeoutMs: 2000 });
+  // one address under both names is a fault of the file already; here it is another one that leads to the same brokers
+  const clusters = new Map(loaded.config.clusters);
+  const west = clusters.get('west');
+  if (west !== undefined) clusters.set('west2', { ...west, name: 'west2' });
+  const isthmus = await startIsthmus({ ...loaded.config, clusters }, { openTimeoutMs: 2000 });
   try {
     await expect(isthmus.ready).rejects.toThrow(/west.* and west.* are the same cluster/);
   } finally {
