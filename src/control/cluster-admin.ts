@@ -51,8 +51,14 @@ export class KafkaClusterAdmin implements ClusterAdmin {
       .map(({ name, topicId, partitions }) => ({ name, topicId, partitions: partitions.length }));
   }
 
-  async describeTopic(name: string): Promise<TopicDescription | null> {
+  async describeTopic(name: string, expectedId?: string): Promise<TopicDescription | null> {
     await this.#ask(`topic ${name}`, () => this.#cluster.refresh([name]));
+    const told = this.#cluster.topic(name);
+    const isUnknown = told === undefined || told.errorCode === ErrorCode.UNKNOWN_TOPIC_OR_PARTITION;
+    const isAnother = expectedId !== undefined && told?.topicId !== expectedId;
+    if (isUnknown || isAnother) {
+      await this.#ask(`topic ${name}`, () => this.#cluster.leaderEpochFromAll([name]));
+    }
     const topic = this.#cluster.topic(name);
     if (topic === undefined || topic.errorCode === ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) return null;
     if (topic.errorCode !== ErrorCode.NONE) throw this.#refused(`topic ${name}`, topic.errorCode, null, name);

@@ -32,7 +32,7 @@ export class ConfigsTask {
 
   async #giveBack(topic: TopicRecord): Promise<void> {
     try {
-      const there = await this.#destination.describeTopic(topic.topic);
+      const there = await this.#destination.describeTopic(topic.topic, topic.destinationTopicId);
       if (there === null && !this.#isGone(topic.topic)) return;
       if (there !== null) this.#goneSince.delete(topic.topic);
       // Another topic of that name has never had our settings.

@@ -37,7 +37,11 @@ export interface ClusterAdmin {
   /** Asks the cluster, never a cache: it may have been re-pointed. */
   clusterId(): Promise<string>;
   listTopics(): Promise<TopicDescription[]>;
-  describeTopic(name: string): Promise<TopicDescription | null>;
+  /**
+   * Every broker is asked before a topic counts as unknown, or as another than the one of `expectedId`: the one that was
+   * asked first may be cut off, or have started just now.
+   */
+  describeTopic(name: string, expectedId?: string): Promise<TopicDescription | null>;
   topicConfigs(name: string): Promise<ConfigEntry[]>;
   bounds(topic: string, partitions: number): Promise<PartitionBounds[]>;
   /** Transactions of the cluster's own producers that have not ended, by a look begun now. */

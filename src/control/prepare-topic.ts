@@ -110,7 +110,7 @@ async function describeSource(
   topic: TopicRecord,
 ): Promise<TopicDescription> {
   const { source, mirror } = context;
-  const found = await describeTwice(source, topic.topic, context.sleep);
+  const found = await describeTwice(source, topic.topic, context.sleep, topic.sourceTopicId);
   if (found === null) {
     throw new PrepareFailed(
       'source-topic-gone',
@@ -134,18 +134,19 @@ export async function describeTwice(
   cluster: Pick<ClusterAdmin, 'describeTopic'>,
   name: string,
   sleep: Surroundings['sleep'],
+  expectedId?: string,
 ): Promise<TopicDescription | null> {
-  const found = await cluster.describeTopic(name);
+  const found = await cluster.describeTopic(name, expectedId);
   if (found !== null) return found;
   await sleep(goneAgainAfterMs);
-  return cluster.describeTopic(name);
+  return cluster.describeTopic(name, expectedId);
 }
 
 async function describeKnown(
   { destination, sleep }: Pick<PrepareContext, 'destination' | 'sleep'>,
   topic: TopicRecord,
 ): Promise<TopicDescription> {
-  const found = await describeTwice(destination, topic.topic, sleep);
+  const found = await describeTwice(destination, topic.topic, sleep, topic.destinationTopicId);
   if (found !== null && found.topicId === topic.destinationTopicId) return found;
   const what = found === null ? 'is gone' : `was created anew (topic id ${found.topicId})`;
   throw new PrepareFailed(

@@ -131,9 +131,14 @@ export class StopRunner {
   async #log(ref: PartitionRef): Promise<DestinationPartition | null> {
     const { surroundings, ledger, mirror } = this.#options;
     const topic = ledger.view.topics.get(ref.topic);
-    const found = await describeTwice(surroundings.destination, ref.topic, (ms) => surroundings.sleep(ms));
-    if (found === null) return null;
     const expected = topic?.destinationTopicId ?? '';
+    const found = await describeTwice(
+      surroundings.destination,
+      ref.topic,
+      (ms) => surroundings.sleep(ms),
+      expected === '' ? undefined : expected,
+    );
+    if (found === null) return null;
     if (expected === '') return null;
     const record = ledger.view.partitions.get(partitionKey(ref.topic, ref.partition));
     if (found.topicId !== expected && record?.stop?.acceptDamage !== true) {
