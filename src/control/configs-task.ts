@@ -65,7 +65,7 @@ export class ConfigsTask {
   }
 
   async #note(name: string, columns: Partial<TopicRecord>): Promise<void> {
-    await this.#ledger.update((draft) => {
+    await this.#ledger.updateSoon((draft) => {
       const topic = draft.topic(name);
       if (topic?.configsPending === true) draft.put({ ...topic, ...columns });
     });
@@ -76,6 +76,7 @@ const goneAfterMs = 10_000;
 
 export function isAllStopped(view: StateView, topic: TopicRecord): boolean {
   for (let partition = 0; partition < topic.partitions; partition++) {
+    if (!view.knows(topic.topic, partition)) return false;
     const state = view.partitions.get(partitionKey(topic.topic, partition))?.state ?? 'STOPPED';
     if (state !== 'STOPPED') return false;
   }

@@ -49,6 +49,8 @@ export interface Live {
   progress(mirror: string, ref: PartitionRef): LinkProgress | undefined;
   /** A mirror's own passing error (source unreachable …), or a topic's (partitions added at the source …). */
   trouble(mirror: string, topic: string): string | null;
+  /** Why the state of a partition is out of reach, or null. */
+  outage(topic: string, partition: number): string | null;
   now(): number;
 }
 
@@ -80,7 +82,8 @@ function row(view: StateView, live: Live, mirror: string, topic: string, partiti
   const mirroredTo = progress?.destinationEnd ?? -1;
   const end = mirroredTo >= 0 ? mirroredTo : (record?.persistedEnd ?? -1);
   const destinationOffset = stopped || record === undefined ? -1 : end;
-  const error = stopped ? settingsTrouble(topicRecord) : (progress?.error ?? live.trouble(mirror, topic));
+  const passing = stopped ? settingsTrouble(topicRecord) : (progress?.error ?? live.trouble(mirror, topic));
+  const error = live.outage(topic, partition) ?? passing;
   const failure = record?.errorMessage ?? '';
   const seenAt = progress?.sourceSeenAt ?? (record?.sourceEndAt ? record.sourceEndAt : null);
   // An end that the source told before it went away says nothing of the lag now.

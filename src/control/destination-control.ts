@@ -74,7 +74,9 @@ export class DestinationControl implements MirrorReader {
     this.#options = options;
     this.#ledger = new Ledger(store);
     this.#notes = new RepeatedNotes('', () => surroundings.now());
-    this.#external = new ExternalCopies(this.#ledger, surroundings, () => store.mayAppend());
+    this.#external = new ExternalCopies(this.#ledger, surroundings, (topic, partition) =>
+      store.mayAppend(topic, partition),
+    );
     this.view = new StateMirrorView(store, options.stateTopic);
     this.mirrorRole = this.#external;
     const runner = new VerbRunner(store, this.#ledger, this.#world());
@@ -177,6 +179,7 @@ export class DestinationControl implements MirrorReader {
       clusters,
       openSource: (mirror, source) => surroundings.openSource(mirror, source),
       progress: (mirror, ref) => this.#progress(mirror, ref),
+      outage: (topic, partition) => store.outage(topic, partition),
       now: () => surroundings.now(),
       sleep: (ms, signal) => surroundings.sleep(ms, signal),
     };
@@ -190,6 +193,7 @@ export class DestinationControl implements MirrorReader {
     const live = {
       progress: (mirror: string, ref: PartitionRef) => this.#progress(mirror, ref),
       trouble: (mirror: string, topic: string) => this.#runners.get(mirror)?.trouble(topic) ?? null,
+      outage: (topic: string, partition: number) => this.#options.store.outage(topic, partition),
       now: () => this.#options.surroundings.now(),
     };
     return describeRows(this.#options.store.view, live, mirrors);

@@ -18,11 +18,15 @@ import { type PartitionRecord, partitionKey } from './state/types.ts';
 export class ExternalCopies implements MirrorRolePort, ExternalCopier {
   readonly #ledger: Ledger;
   readonly #surroundings: Surroundings;
-  readonly #mayAppend: () => boolean;
+  readonly #mayAppend: (topic: string, partition: number) => boolean;
   readonly #held = new Map<string, Held>();
   readonly #adopting = new Set<string>();
 
-  constructor(ledger: Ledger, surroundings: Surroundings, mayAppend: () => boolean) {
+  constructor(
+    ledger: Ledger,
+    surroundings: Surroundings,
+    mayAppend: (topic: string, partition: number) => boolean,
+  ) {
     this.#ledger = ledger;
     this.#surroundings = surroundings;
     this.#mayAppend = mayAppend;
@@ -41,7 +45,12 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
     }
     const key = partitionKey(topic, partition);
     const held = this.#held.get(key);
-    if (held === undefined || held.closing || !this.#isOpen({ topic, partition }) || !this.#mayAppend()) {
+    if (
+      held === undefined ||
+      held.closing ||
+      !this.#isOpen({ topic, partition }) ||
+      !this.#mayAppend(topic, partition)
+    ) {
       return { kind: 'not-leader', message: `${topic}-${partition} of mirror ${mirror} is not ready here` };
     }
     return { kind: 'owned', expectedOffset: held.end };

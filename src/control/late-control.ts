@@ -76,7 +76,8 @@ function lateView(late: LateControl, parts: () => Parts | null): MirrorView {
     get anyBarrier(): boolean {
       return parts()?.view.anyBarrier ?? false;
     },
-    freshness: (): Freshness => parts()?.view.freshness() ?? 'loading',
+    freshness: (topic?: string, partition?: number): Freshness =>
+      parts()?.view.freshness(topic, partition) ?? 'loading',
     whenLoaded: () => late.whenLoaded(),
     topic: (name: string): GuardedTopic | undefined => parts()?.view.topic(name),
     barriers: (topic: string, partition: number): readonly KnownBarrier[] =>

@@ -1,27 +1,28 @@
-import { mayGo } from './states.ts';
-import {
-  type MirrorRecord,
-  type PartitionRecord,
-  type StateChange,
-  type StateStore,
-  type StateView,
-  type TopicRecord,
-  partitionKey,
-} from './state/types.ts';
+import { Draft, type Touched } from './draft.ts';
+import { StateAway, type StateChange, type StateStore, type StateView } from './state/types.ts';
+
+export { Draft } from './draft.ts';
 
 /**
  * The one door through which this process changes the state of a destination.
  *
- * A change is a function of the records as they are when its turn comes, so two changes of one record never undo
- * each other, however long the asking before took. Changes that wait while a write is under way share the next
- * one: the state topic sees a transaction per round trip, not per partition.
+ * A change is a function of the records as they are when its turn comes, so two changes of one record never undo each
+ * other, however long the asking before took. From the moment a change is taken until what it put is read back, the
+ * keys that it looked at or put are its own: a later change of one of them waits, and a change of others does not. So
+ * a state partition that is out of reach holds up only what lives there. Changes of the same event loop turn that share
+ * a key share a write, and the store makes one transaction of what comes while one is under way.
  */
 export class Ledger {
-  readonly #store: StateStore;
+  readonly #store: Pick<StateStore, 'view' | 'write' | 'outage'>;
   #waiting: Waiting[] = [];
-  #writing = false;
+  /** Keys of the changes under way. */
+  readonly #taken = new Set<string>();
+  readonly #pending = new Set<Waiting>();
+  readonly #idle = new Set<() => void>();
+  #scheduled = false;
+  #watch: NodeJS.Timeout | null = null;
 
-  constructor(store: StateStore) {
+  constructor(store: Pick<StateStore, 'view' | 'write' | 'outage'>) {
     this.#store = store;
   }
 
@@ -30,129 +31,185 @@ export class Ledger {
   }
 
   /**
-   * Resolves with what `change` returned once all that it put is committed and read back.
+   * Resolves with what `change` returned once all that it put is committed and read back, however long that takes.
+   * `change` may be called more than once before its turn has come.
    * @throws whatever `change` throws (nothing of it is written); StateFenced once another instance took over
    */
   update<T>(change: (draft: Draft) => T): Promise<T> {
+    return this.#ask(change, true);
+  }
+
+  /**
+   * As `update`, for who must not wait for a state partition that is out of reach.
+   * @throws StateAway: nothing was done, or it was on its way already and will stand there, in its order, when the
+   *   state partition is back
+   */
+  updateSoon<T>(change: (draft: Draft) => T): Promise<T> {
+    return this.#ask(change, false);
+  }
+
+  /** Resolves when no change is waiting or being written, those apart that wait for a state partition out of reach. */
+  async settled(): Promise<void> {
+    while ([...this.#pending].some((waiting) => this.#awayOf(waiting) === null)) {
+      await new Promise<void>((resolve) => this.#idle.add(resolve));
+    }
+  }
+
+  #ask<T>(change: (draft: Draft) => T, isPatient: boolean): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({
+      const waiting: Waiting = {
         change,
-        settle: (error, value) => (error === null ? resolve(value as T) : reject(error)),
-      });
-      void this.#flush();
+        isPatient,
+        touched: new Map(),
+        settle: (error, value) => {
+          this.#pending.delete(waiting);
+          if (error === null) resolve(value as T);
+          else reject(error);
+        },
+      };
+      this.#waiting.push(waiting);
+      this.#pending.add(waiting);
+      this.#watch ??= setInterval(() => this.#look(), WATCH_MS);
+      this.#schedule();
     });
   }
 
-  /** Resolves when no change is waiting or being written. */
-  async settled(): Promise<void> {
-    if (this.#writing || this.#waiting.length > 0) {
-      await this.update(() => undefined).catch(() => undefined);
-    }
+  /** Callers of one event loop turn are taken together. */
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    queueMicrotask(() => {
+      this.#scheduled = false;
+      this.#takeRound();
+    });
   }
 
-  async #flush(): Promise<void> {
-    if (this.#writing) return;
-    this.#writing = true;
-    // Callers of one event loop turn share a transaction.
-    await Promise.resolve();
-    while (this.#waiting.length > 0) {
-      const round = this.#waiting;
-      this.#waiting = [];
-      const draft = new Draft(this.#store.view);
-      const written: { settle: Waiting['settle']; value: unknown }[] = [];
-      for (const { change, settle } of round) {
-        const attempt = draft.fork();
-        try {
-          const value = change(attempt);
-          draft.merge(attempt);
-          written.push({ settle, value });
-        } catch (error) {
-          settle(error as Error, undefined);
-        }
+  #takeRound(): void {
+    const round = this.#waiting;
+    this.#waiting = [];
+    const draft = new Draft(this.#store.view);
+    /** Of changes under way, and of those of this round that wait for them: nobody overtakes on a key. */
+    const blocked = new Set(this.#taken);
+    const groups = new Groups();
+    for (const waiting of round) {
+      const attempt = draft.fork();
+      const outcome = tried(waiting.change, attempt);
+      waiting.touched = attempt.touched;
+      const keys = [...attempt.touched.keys()];
+      if (keys.some((key) => blocked.has(key))) {
+        for (const key of keys) blocked.add(key);
+        this.#waiting.push(waiting);
+        continue;
       }
-      const changes = draft.changes();
-      try {
-        if (changes.length > 0) await this.#store.write(changes);
-        for (const { settle, value } of written) settle(null, value);
-      } catch (error) {
-        for (const { settle } of written) settle(error as Error, undefined);
+      if (outcome.error !== null) {
+        waiting.settle(outcome.error, undefined);
+        continue;
       }
+      const away = waiting.isPatient ? null : this.#awayOf(waiting);
+      if (away !== null && attempt.changes().length > 0) {
+        waiting.settle(new StateAway(away), undefined);
+        continue;
+      }
+      draft.merge(attempt);
+      groups.join({
+        keys: new Set(keys),
+        changes: attempt.changes(),
+        of: [{ waiting, value: outcome.value }],
+      });
     }
-    this.#writing = false;
+    for (const group of groups.all()) void this.#write(group);
+    this.#tellIdle();
+  }
+
+  async #write(group: Group): Promise<void> {
+    let failure: Error | null = null;
+    if (group.changes.length > 0) {
+      for (const key of group.keys) this.#taken.add(key);
+      try {
+        await this.#store.write(group.changes);
+      } catch (error) {
+        failure = error as Error;
+      }
+      for (const key of group.keys) this.#taken.delete(key);
+    }
+    for (const { waiting, value } of group.of) waiting.settle(failure, value);
+    this.#tellIdle();
+    if (this.#waiting.length > 0) this.#schedule();
+  }
+
+  /** Who must not wait is let go when a state partition goes away meanwhile. */
+  #look(): void {
+    for (const waiting of this.#pending) {
+      const away = waiting.isPatient ? null : this.#awayOf(waiting);
+      if (away === null) continue;
+      const at = this.#waiting.indexOf(waiting);
+      if (at >= 0) this.#waiting.splice(at, 1);
+      waiting.settle(new StateAway(away), undefined);
+    }
+    this.#tellIdle();
+  }
+
+  #tellIdle(): void {
+    if (this.#pending.size === 0 && this.#watch !== null) {
+      clearInterval(this.#watch);
+      this.#watch = null;
+    }
+    for (const resolve of this.#idle) resolve();
+    this.#idle.clear();
+  }
+
+  #awayOf({ touched }: Waiting): string | null {
+    for (const ref of touched.values()) {
+      const away = ref === null ? this.#store.outage() : this.#store.outage(ref.topic, ref.partition);
+      if (away !== null) return away;
+    }
+    return null;
   }
 }
+
+const WATCH_MS = 250;
 
 interface Waiting {
   readonly change: (draft: Draft) => unknown;
+  readonly isPatient: boolean;
+  /** As of the last time it was called. */
+  touched: ReadonlyMap<string, Touched>;
   readonly settle: (error: Error | null, value: unknown) => void;
 }
 
-type Editable = MirrorRecord | TopicRecord | PartitionRecord;
+/** Changes that share keys: they are written together or not at all. */
+interface Group {
+  readonly keys: Set<string>;
+  readonly changes: StateChange[];
+  readonly of: { readonly waiting: Waiting; readonly value: unknown }[];
+}
 
-/** The records as they will stand after the changes made so far. */
-export class Draft {
-  readonly #view: StateView;
-  readonly #base: Draft | null;
-  readonly #edits = new Map<string, { readonly record: Editable | null; readonly change: StateChange }>();
-
-  constructor(view: StateView, base: Draft | null = null) {
-    this.#view = view;
-    this.#base = base;
-  }
-
-  fork(): Draft {
-    return new Draft(this.#view, this);
-  }
-
-  merge(fork: Draft): void {
-    for (const [key, edit] of fork.#edits) this.#edits.set(key, edit);
-  }
-
-  mirror(name: string): MirrorRecord | undefined {
-    return this.#look(`mirror/${name}`, () => this.#view.mirrors.get(name));
-  }
-
-  topic(name: string): TopicRecord | undefined {
-    return this.#look(`topic/${name}`, () => this.#view.topics.get(name));
-  }
-
-  partition(topic: string, partition: number): PartitionRecord | undefined {
-    const key = partitionKey(topic, partition);
-    return this.#look(`partition/${key}`, () => this.#view.partitions.get(key));
-  }
-
-  /** @throws Error when a partition's state may not go where the record leads (states.ts) */
-  put(record: Editable): void {
-    if (record.kind === 'partition') this.#checkTransition(record);
-    this.#edits.set(keyOf(record), { record, change: { put: record } });
-  }
-
-  changes(): StateChange[] {
-    return [...this.#edits.values()].map((edit) => edit.change);
-  }
-
-  #look<R extends Editable>(key: string, inView: () => R | undefined): R | undefined {
-    const edit = this.#edits.get(key);
-    if (edit !== undefined) return (edit.record ?? undefined) as R | undefined;
-    return this.#base === null ? inView() : this.#base.#look(key, inView);
-  }
-
-  #checkTransition(record: PartitionRecord): void {
-    const before = this.partition(record.topic, record.partition);
-    if (before === undefined || mayGo(before.state, record.state)) return;
-    throw new Error(
-      `${record.topic}-${record.partition} can't go from ${before.state} to ${record.state}: no such transition`,
-    );
+function tried(change: Waiting['change'], draft: Draft): { error: Error | null; value: unknown } {
+  try {
+    return { error: null, value: change(draft) };
+  } catch (error) {
+    return { error: error as Error, value: undefined };
   }
 }
 
-function keyOf(record: Editable): string {
-  switch (record.kind) {
-    case 'mirror':
-      return `mirror/${record.name}`;
-    case 'topic':
-      return `topic/${record.topic}`;
-    case 'partition':
-      return `partition/${partitionKey(record.topic, record.partition)}`;
+class Groups {
+  readonly #byKey = new Map<string, Group>();
+  readonly #all = new Set<Group>();
+
+  all(): readonly Group[] {
+    return [...this.#all];
+  }
+
+  /** Puts it together with the groups that it shares a key with; of two changes of a record the later one counts. */
+  join(later: Group): void {
+    const shared = new Set([...later.keys].flatMap((key) => this.#byKey.get(key) ?? []));
+    for (const earlier of shared) {
+      this.#all.delete(earlier);
+      for (const key of earlier.keys) later.keys.add(key);
+      later.changes.unshift(...earlier.changes);
+      later.of.unshift(...earlier.of);
+    }
+    for (const key of later.keys) this.#byKey.set(key, later);
+    this.#all.add(later);
   }
 }

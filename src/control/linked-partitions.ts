@@ -190,7 +190,7 @@ export class LinkedPartitions {
         // A partition that was taken away meanwhile is stopped by whoever took it.
         if (this.#linked.has(keyOf(ref))) void this.leave(ref).then(() => this.#options.failed(ref, failure));
       },
-      mayAppend: () => !signal.aborted && store.mayAppend(),
+      mayAppend: ({ topic, partition }) => !signal.aborted && store.mayAppend(topic, partition),
       raiseMaxMessageBytes: (topic, bytes) =>
         surroundings.destination.alterTopicConfigs(topic, [
           { name: 'max.message.bytes', value: String(bytes) },

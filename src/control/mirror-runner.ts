@@ -24,7 +24,7 @@ export interface MirrorRunnerOptions {
   readonly mirror: MirrorRecord;
   readonly surroundings: Surroundings;
   readonly ledger: Ledger;
-  readonly store: Pick<StateStore, 'mayAppend' | 'whenMayAppend' | 'releasedEnd' | 'fenced'>;
+  readonly store: Pick<StateStore, 'mayAppend' | 'whenMayAppend' | 'releasedEnd' | 'fenced' | 'outage'>;
   /** Externally copied partitions have no link; their owner is told when one is ready or leaves. */
   readonly external: ExternalCopier;
   readonly retries?: RetryLimits;
@@ -110,7 +110,7 @@ export class MirrorRunner {
       surroundings,
       ledger,
       writes: this.#writes,
-      whenMayAppend: () => store.whenMayAppend(),
+      whenMayAppend: ({ topic, partition }) => store.whenMayAppend(topic, partition),
       endLink: (ref) => this.#linked.end(ref),
       compareTail: async () => (await this.#source.open())?.compareTail ?? null,
       releasedEnd: (ref) => this.#linked.releasedEnd(ref),
@@ -207,6 +207,8 @@ export class MirrorRunner {
   /** @returns true when the partition is to be mirrored and no link holds it */
   async #look(topic: TopicRecord, record: PartitionRecord): Promise<boolean> {
     const ref = { topic: record.topic, partition: record.partition };
+    // what can't be written down is not begun; what runs goes on when its state is back
+    if (this.#isAway(ref)) return false;
     const state = stateOf(record);
     switch (state.name) {
       case 'STOPPED':
@@ -269,7 +271,8 @@ export class MirrorRunner {
     for (const record of this.#partitions(topic)) {
       const state = stateOf(record).name;
       const wanted = state === 'LOG_ALIGNMENT' || state === 'MIRRORING' || state === 'UNKNOWN';
-      if (wanted && !this.#linked.isBusy(record)) this.#linked.hand(topic, record, session);
+      if (wanted && !this.#linked.isBusy(record) && !this.#isAway(record))
+        this.#linked.hand(topic, record, session);
     }
   }
 
@@ -336,6 +339,10 @@ export class MirrorRunner {
       }
     }
     return ends;
+  }
+
+  #isAway({ topic, partition }: PartitionRef): boolean {
+    return this.#options.store.outage(topic, partition) !== null;
   }
 
   #topics(): TopicRecord[] {

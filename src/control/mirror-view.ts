@@ -19,8 +19,11 @@ export class StateMirrorView implements MirrorView {
     });
   }
 
-  freshness(): Freshness {
-    return this.#store.freshness();
+  freshness(topic?: string, partition?: number): Freshness {
+    if (topic === undefined || partition === undefined) return this.#store.freshness(topic);
+    // without a record of its own the whole topic decides about it
+    const isKnown = this.#store.view.partitions.has(partitionKey(topic, partition));
+    return isKnown ? this.#store.freshness(topic, partition) : this.#store.freshness(topic);
   }
 
   whenLoaded(): Promise<void> {

@@ -38,7 +38,7 @@ export async function openControl(options: OpenControlOptions): Promise<Destinat
     stateTopic: state.topic,
     openCluster: options.openCluster,
     linkSettings: options.linkSettings,
-    mayAppend: () => store.mayAppend(),
+    mayAppend: (topic, partition) => store.mayAppend(topic, partition),
     view: store.view,
   });
   const giveUp = (): void => void store.close();

@@ -2,7 +2,7 @@ import type { EpochStart, LinkProgress, OffsetSpan, PartitionRef } from '../link
 import { partitionStateChanged } from '../observe/channels.ts';
 import type { Draft, Ledger } from './ledger.ts';
 import { type PartitionState, fail, mirror, stateColumns, stateOf } from './states.ts';
-import type { OffsetRange, PartitionRecord } from './state/types.ts';
+import { type OffsetRange, type PartitionRecord, StateAway } from './state/types.ts';
 import { epochOf } from './tail.ts';
 
 /** The changes of a partition's record that a running mirror makes, each judged against the record as it is then. */
@@ -46,13 +46,19 @@ export class PartitionWrites {
     });
   }
 
-  /** What moved since the last call, in one transaction. */
+  /** What moved since the last call. What lives in a state partition out of reach is left for later. */
   async progressed(reports: readonly { ref: PartitionRef; progress: LinkProgress }[]): Promise<void> {
     if (reports.length === 0) return;
-    const changes = await this.#ledger.update((draft) =>
-      reports.flatMap(({ ref, progress }) => this.#progressed(draft, ref, progress)),
+    const written = await Promise.allSettled(
+      reports.map(({ ref, progress }) =>
+        this.#ledger.updateSoon((draft) => this.#progressed(draft, ref, progress)),
+      ),
     );
-    for (const change of changes) partitionStateChanged.publish(change);
+    for (const one of written) {
+      if (one.status === 'fulfilled') for (const change of one.value) partitionStateChanged.publish(change);
+    }
+    const failed = written.find((one) => one.status === 'rejected' && !(one.reason instanceof StateAway));
+    if (failed?.status === 'rejected') throw failed.reason;
   }
 
   #progressed(draft: Draft, ref: PartitionRef, progress: LinkProgress): StateChanged[] {
@@ -94,7 +100,7 @@ export class PartitionWrites {
     attempts: number,
     kept: readonly PartitionState['name'][],
   ): Promise<PartitionState | null> {
-    const change = await this.#ledger.update((draft) => {
+    const change = await this.#ledger.updateSoon((draft) => {
       const record = draft.partition(ref.topic, ref.partition);
       if (record === undefined) return null;
       const state = stateOf(record);
@@ -110,7 +116,7 @@ export class PartitionWrites {
 
   /** A retry: from FAILED back to where it came from. false when it is not FAILED (any more). */
   async retried(ref: PartitionRef): Promise<boolean> {
-    const change = await this.#ledger.update((draft) => {
+    const change = await this.#ledger.updateSoon((draft) => {
       const record = draft.partition(ref.topic, ref.partition);
       if (record === undefined) return null;
       const state = stateOf(record);

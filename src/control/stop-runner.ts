@@ -16,7 +16,7 @@ export interface StopRunnerOptions {
   readonly ledger: Ledger;
   readonly writes: PartitionWrites;
   /** Resolves when an older owner can append no more: what is read and judged before may still change. */
-  whenMayAppend(): Promise<void>;
+  whenMayAppend(ref: PartitionRef): Promise<void>;
   endLink(ref: PartitionRef): Promise<KnownEnd | null>;
   /** null while the source does not answer. */
   compareTail(): Promise<CompareTail | null>;
@@ -73,7 +73,7 @@ export class StopRunner {
   async #run(ref: PartitionRef, key: string): Promise<void> {
     const { surroundings, ledger, mirror } = this.#options;
     try {
-      await this.#options.whenMayAppend();
+      await this.#options.whenMayAppend(ref);
       const log = await this.#log(ref);
       await runStop({
         mirror: mirror.name,

@@ -32,7 +32,7 @@ export interface KafkaSurroundingsOptions {
   /** A new client of a configured cluster, undefined for a name that is not configured. */
   openCluster(name: string): Cluster | undefined;
   linkSettings(mirror: string): Partial<LinkSettings>;
-  mayAppend(): boolean;
+  mayAppend(topic: string, partition: number): boolean;
   readonly view: StateView;
 }
 
@@ -100,7 +100,7 @@ export class KafkaSurroundings implements Surroundings {
     const topicId = view.topics.get(ref.topic)?.destinationTopicId;
     const log = new DestinationLog(destination, ref, {
       ...(topicId === undefined || topicId === '' ? {} : { topicId }),
-      mayAppend: () => this.#options.mayAppend(),
+      mayAppend: () => this.#options.mayAppend(ref.topic, ref.partition),
       settings: this.#options.linkSettings(mirror),
       signal: this.#abort.signal,
     });

@@ -123,7 +123,7 @@ export class TopicPreparer {
         { mirror, source: session.admin, destination, view: ledger.view, sleep: (ms) => this.#sleep(ms) },
         topic,
       );
-      await ledger.update((draft) => {
+      await ledger.updateSoon((draft) => {
         const record = draft.topic(topic.topic);
         if (record === undefined || record.mirror !== mirror.name) return;
         // Stopped meanwhile: what was just set for a mirror is to be given back, perhaps once more.

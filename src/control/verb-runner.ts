@@ -6,6 +6,7 @@ import type { Ledger } from './ledger.ts';
 import {
   type CommandOutcome,
   type CommandRecord,
+  StateAway,
   type StateStore,
   StateFenced,
   StateTimeout,
@@ -98,6 +99,11 @@ export class VerbRunner {
     if (topics.length === 0 && (request.verb === 'stop' || request.verb === 'failover')) {
       return { error: null, topics: plan.topics, plan };
     }
+    const away = await this.#outageThatLasts();
+    if (away !== null) {
+      const message = `nothing was changed: every verb needs ${away}`;
+      return failure({ code: ErrorCode.COORDINATOR_NOT_AVAILABLE, message }, plan);
+    }
     try {
       const result = await this.#store.submit({
         verb: request.verb,
@@ -112,7 +118,16 @@ export class VerbRunner {
       const error = result.ok ? null : { code: result.errorCode, message: result.errorMessage };
       return { error, topics: [...refused, ...done], plan };
     } catch (error) {
-      return failure(submitError(error), plan);
+      return failure(submitError(error, this.#store.outage()), plan);
+    }
+  }
+
+  /** Commands are taken in state partition 0. Its leader may be moving just now. */
+  async #outageThatLasts(): Promise<string | null> {
+    const until = this.#world.now() + outageMs;
+    for (let away = this.#store.outage(); ; away = this.#store.outage()) {
+      if (away === null || this.#world.now() >= until) return away;
+      await this.#world.sleep(250, new AbortController().signal);
     }
   }
 
@@ -125,7 +140,7 @@ export class VerbRunner {
       if (plan.error !== null) return refused(plan.error, plan.topics);
       const wrong = wholeError(request, plan.topics);
       if (wrong !== null) return refused(wrong, plan.topics);
-      await this.#ledger.update((draft) => plan.commit(draft, command.issuedAt));
+      await this.#ledger.updateSoon((draft) => plan.commit(draft, command.issuedAt));
       return {
         changes: [],
         ok: true,
@@ -134,6 +149,7 @@ export class VerbRunner {
       };
     } catch (error) {
       if (error instanceof StateFenced) throw error;
+      if (error instanceof StateAway) return refused(awayError(error), []);
       return refused(asVerbError(error), []);
     }
   }
@@ -167,6 +183,7 @@ export class VerbRunner {
 /** A start asks the source, which may be slow to answer. */
 const commandDeadlineMs = 30_000;
 const planMs = 20_000;
+const outageMs = 10_000;
 
 function failure(error: VerbError, plan: Plan | null): VerbOutcome {
   return { error, topics: plan?.topics ?? [], plan: { steps: plan?.steps ?? [], notes: plan?.notes ?? [] } };
@@ -174,6 +191,12 @@ function failure(error: VerbError, plan: Plan | null): VerbOutcome {
 
 function refused(error: VerbError, topics: readonly TopicError[]): CommandOutcome {
   return { changes: [], ok: false, errorCode: error.code, errorMessage: error.message, topics };
+}
+
+/** One that was on its way when the state partition went away is written when that is back. */
+function awayError(error: StateAway): VerbError {
+  const message = `${error.message}. What of it was on its way then is done later: ask describe`;
+  return { code: ErrorCode.COORDINATOR_NOT_AVAILABLE, message };
 }
 
 /** KIP-1279: the first topic's error is the whole's; here only when no topic is fine. */
@@ -184,8 +207,11 @@ function wholeError(request: VerbRequest, topics: readonly TopicError[]): VerbEr
   return first === undefined ? null : { code: first.code, message: first.message };
 }
 
-function submitError(error: unknown): VerbError {
-  if (error instanceof StateTimeout) return { code: ErrorCode.REQUEST_TIMED_OUT, message: error.message };
+function submitError(error: unknown, outage: string | null): VerbError {
+  if (error instanceof StateTimeout) {
+    const message = outage === null ? error.message : `${error.message} (${outage})`;
+    return { code: ErrorCode.REQUEST_TIMED_OUT, message };
+  }
   if (error instanceof StateFenced) return { code: ErrorCode.NOT_COORDINATOR, message: error.message };
   return asVerbError(error);
 }

@@ -31,7 +31,7 @@ export function judgeWrite({ view, config }: GuardServices, topic: string, parti
   if (topic === view.stateTopic) return stateTopicRefusal(topic);
   const guarded = view.topic(topic);
   if (guarded === undefined) return undefined;
-  if (view.freshness() !== 'fresh') return staleRefusal(guarded);
+  if (view.freshness(topic, partition) !== 'fresh') return staleRefusal(guarded);
   if (!guarded.isReadOnly(partition)) return undefined;
   return {
     code: config.readOnlyError === 'read-only-topic' ? ErrorCode.READ_ONLY_TOPIC : ErrorCode.POLICY_VIOLATION,
@@ -47,7 +47,7 @@ export function judgeChange({ view, config }: GuardServices, topic: string): Jud
   if (topic === view.stateTopic) return stateTopicRefusal(topic);
   const guarded = view.topic(topic);
   if (guarded === undefined) return undefined;
-  if (view.freshness() !== 'fresh') return staleRefusal(guarded);
+  if (view.freshness(topic) !== 'fresh') return staleRefusal(guarded);
   if (!guarded.readOnly) return undefined;
   return {
     code:

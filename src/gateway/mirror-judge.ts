@@ -45,7 +45,7 @@ export function judgeCopied(
   const { view, mirrorRole, frame } = request;
   const where = `${topic}-${index}`;
   const refuse = (code: number, text: string): OwnAnswer => ({ code, message: `${where}: ${text}` });
-  if (view.freshness() !== 'fresh') {
+  if (view.freshness(topic, index) !== 'fresh') {
     return { code: ErrorCode.NOT_LEADER_OR_FOLLOWER, message: `${where}: ${STALE}` };
   }
   if (view.topic(topic)?.isReadOnly(index) !== true) {

@@ -39,7 +39,11 @@ export interface KnownBarrier {
 }
 
 export interface MirrorView {
-  freshness(): Freshness;
+  /**
+   * Of what decides about a partition of a mirror topic, about a whole one, or about all: each is known by itself, so
+   * that what is unknown of one topic refuses no other.
+   */
+  freshness(topic?: string, partition?: number): Freshness;
   /** Resolves once the first full read is done; rejects only when the view is closed. */
   whenLoaded(): Promise<void>;
   topic(name: string): GuardedTopic | undefined;

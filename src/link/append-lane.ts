@@ -13,7 +13,7 @@ export interface LaneEngine<Cargo> {
 }
 
 export interface LaneHooks {
-  readonly mayAppend: () => boolean;
+  readonly mayAppend: (partition: MirrorPartition) => boolean;
   /** The lane has no connection: these partitions go into back-off. */
   readonly unreachable: (partitions: readonly MirrorPartition[], why: string) => void;
   /**
@@ -88,26 +88,33 @@ export class AppendLane<Cargo> {
   }
 
   #pump(): void {
-    if (this.#busy || this.#opening || this.#asking !== null || this.#ready.length === 0) return;
+    if (this.#busy || this.#opening || this.#ready.length === 0) return;
     const connection = this.#connection;
     if (connection === null || !connection.isOpen) {
       void this.#open();
       return;
     }
-    if (!this.#hooks.mayAppend()) {
-      for (const partition of this.#ready) partition.appendError = MAY_NOT;
-      this.#asking = setTimeout(() => {
-        this.#asking = null;
-        this.#pump();
-      }, ASK_AGAIN_MS);
-      return;
+    const allowed: MirrorPartition[] = [];
+    const held: MirrorPartition[] = [];
+    for (const partition of this.#ready) {
+      if (this.#hooks.mayAppend(partition)) allowed.push(partition);
+      else if (partition.append.at === 'offered') held.push(partition);
     }
-    const { cargo, rest } = this.#engine.gather(this.#ready, this.nodeId);
-    this.#ready = rest;
+    for (const partition of held) partition.appendError = MAY_NOT;
+    if (held.length > 0) this.#askAgain();
+    const { cargo, rest } = this.#engine.gather(allowed, this.nodeId);
+    this.#ready = [...rest, ...held];
     if (cargo === null) return;
     this.#busy = true;
     this.#busySince = performance.now();
     this.#engine.send(connection, this.nodeId, cargo, this.#finished);
+  }
+
+  #askAgain(): void {
+    this.#asking ??= setTimeout(() => {
+      this.#asking = null;
+      this.#pump();
+    }, ASK_AGAIN_MS);
   }
 
   readonly #finished = (): void => {

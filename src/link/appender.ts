@@ -60,7 +60,7 @@ export class Appender implements Outcomes {
     this.#dataEngine = new DataEngine(destination, settings, this.#limits, mirror, this);
     this.#markerEngine = new MarkerEngine(destination, settings, this.#limits, mirror, this);
     this.#laneHooks = {
-      mayAppend: () => hooks.mayAppend(),
+      mayAppend: ({ ref }) => hooks.mayAppend(ref),
       unreachable: (partitions, why) => {
         for (const partition of partitions) this.#wait(partition, why);
       },

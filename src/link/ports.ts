@@ -107,8 +107,11 @@ export interface LinkHooks {
    * @param openIds as `LinkProgress.openIds`, of the end that is left
    */
   rewound?(partition: PartitionRef, lost: OffsetSpan, openIds: readonly bigint[]): Promise<void>;
-  /** false = this instance is fenced or its lease ended: nothing more may be sent. Asked before every append. */
-  mayAppend(): boolean;
+  /**
+   * false = this instance is fenced, or its lease for this partition ended: nothing more of it may be sent. Asked before
+   * every append.
+   */
+  mayAppend(partition: PartitionRef): boolean;
   /**
    * Raises `max.message.bytes` of a destination topic to at least `bytes`, at most once per batch that is too large.
    * Without it such a batch fails the partition.

@@ -1,12 +1,20 @@
 import { ErrorCode } from '../../../protocol/errors.ts';
-import { type StateView, partitionKey } from '../state/types.ts';
-import { type Plan, Refused, type VerbRequest, type VerbWorld, liveMirror, refusedPlan } from './types.ts';
+import { partitionKey } from '../state/types.ts';
+import {
+  type Plan,
+  Refused,
+  type VerbRequest,
+  type VerbWorld,
+  liveMirror,
+  outageOf,
+  refusedPlan,
+} from './types.ts';
 
 /** `delete`: forgets a mirror whose topics are all STOPPED. Topics, records and barriers stay. */
 export function planDelete(world: VerbWorld, request: VerbRequest): Plan {
   try {
     const mirror = liveMirror(world.view, request.mirror);
-    checkStopped(world.view, mirror.name);
+    checkStopped(world, mirror.name);
     const topics = [...world.view.topics.values()].filter((topic) => topic.mirror === mirror.name);
     return {
       error: null,
@@ -32,7 +40,8 @@ export function planDelete(world: VerbWorld, request: VerbRequest): Plan {
   }
 }
 
-function checkStopped(view: StateView, mirror: string): void {
+function checkStopped(world: VerbWorld, mirror: string): void {
+  const { view } = world;
   for (const topic of view.topics.values()) {
     if (topic.mirror !== mirror) continue;
     if (topic.desired !== 'STOPPED') {
@@ -41,6 +50,8 @@ function checkStopped(view: StateView, mirror: string): void {
         `mirror ${mirror} still mirrors ${topic.topic}; stop its topics first`,
       );
     }
+    const away = outageOf(world, topic.topic, topic.partitions);
+    if (away !== null) throw new Refused(away.code, away.message);
     for (let partition = 0; partition < topic.partitions; partition++) {
       const state = view.partitions.get(partitionKey(topic.topic, partition))?.state ?? 'UNKNOWN';
       if (state === 'STOPPED' || state === 'UNKNOWN') continue;

@@ -17,6 +17,7 @@ import {
   type VerbRequest,
   type VerbWorld,
   liveMirror,
+  outageOf,
   refusedPlan,
   topicError,
 } from './types.ts';
@@ -28,7 +29,12 @@ import {
 export async function planStop(world: VerbWorld, request: VerbRequest): Promise<Plan> {
   try {
     const mirror = liveMirror(world.view, request.mirror);
-    const { topics, errors } = await chooseTopics(world, mirror, request);
+    const chosen = await chooseTopics(world, mirror, request);
+    const topics = chosen.topics.filter(
+      ({ topic, partitions }) => outageOf(world, topic, partitions) === null,
+    );
+    const away = chosen.topics.flatMap(({ topic, partitions }) => outageOf(world, topic, partitions) ?? []);
+    const errors = [...chosen.errors, ...away];
     const acceptDamage = request.options.acceptDamage === true;
     return {
       error: null,

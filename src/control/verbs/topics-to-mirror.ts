@@ -8,7 +8,7 @@ import { sourceSettings, mirrorSettings, ownedSettings, usesRemoteStorage } from
 import type { MirrorRecord, PartitionRecord, TopicError } from '../state/types.ts';
 import { lineageOf } from './chains.ts';
 import { standingOf } from './held-topics.ts';
-import { type Plan, Refused, type VerbWorld, asVerbError, topicError } from './types.ts';
+import { type Plan, Refused, type VerbWorld, asVerbError, outageOf, topicError } from './types.ts';
 
 interface Candidate {
   readonly source: TopicDescription;
@@ -100,6 +100,8 @@ async function judgeTopic(
   const { name } = source;
   const known = standingOf(world.view, mirror, name);
   if (known !== 'free') return known === 'mirrored' ? null : known;
+  const away = outageOf(world, name, source.partitions);
+  if (away !== null) return away;
   const loop = loops.get(name);
   if (loop !== undefined) {
     return topicError(name, ErrorCode.INVALID_REQUEST, `Detected mirror loop: ${name} would go ${loop}`);

@@ -81,6 +81,8 @@ export interface VerbWorld {
   /** A session that lives as long as the plan needs it; the caller closes it. */
   openSource(mirror: string, source: string): Promise<SourceSession>;
   progress(mirror: string, ref: PartitionRef): LinkProgress | undefined;
+  /** Why the state of a partition can't be read or written now; null = it can. */
+  outage(topic: string, partition: number): string | null;
   now(): number;
   /** Rejects when the signal ends it. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
@@ -117,6 +119,21 @@ export function asVerbError(error: unknown): VerbError {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof BadTopicChoice ? ErrorCode.INVALID_REQUEST : ErrorCode.UNKNOWN_SERVER_ERROR;
   return { code, message };
+}
+
+/** The error of a topic of which some partition's state is out of reach; null when all is in reach. */
+export function outageOf(
+  world: Pick<VerbWorld, 'outage'>,
+  topic: string,
+  partitions: number,
+): TopicError | null {
+  for (let partition = 0; partition < partitions; partition++) {
+    const outage = world.outage(topic, partition);
+    if (outage === null) continue;
+    const message = `the state of ${topic}-${partition} can't be changed now: ${outage}`;
+    return topicError(topic, ErrorCode.COORDINATOR_NOT_AVAILABLE, message);
+  }
+  return null;
 }
 
 export function liveMirror(view: StateView, name: string) {
