@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { destinationText } from '../../../../src/cli/destination-status.ts';
 import { brokerStub } from '../net/broker-stub.ts';
 import { type Answer, type FakeGateway, fakeGateway, row, run } from './fake-gateway.ts';
 
@@ -512,28 +513,29 @@ describe('reading verbs', () => {
       { freshness: 'stale', fenced: false },
       'its state is not up to date, writers to mirrored topics are told',
     ],
+    [{ freshness: 'loading', fenced: false }, 'its state was not read yet, clients wait'],
     [{ freshness: 'fresh', fenced: true }, 'another process took it over'],
-  ])('status tells the destination in words: %o', async (more, words) => {
-    const status = {
-      destination: 'west',
-      incarnation: 3,
-      mirrors: [{ mirror: 'new', error: 'not created yet', drift: ['copier: file link, state external'] }],
-      ...more,
-    };
+  ])('a destination in words: %o', (more, words) => {
+    const told = destinationText({ destination: 'west', incarnation: 3, ...more });
+    expect(told).toMatch(new RegExp(`^destination west: ${words}`));
+    expect(told).not.toMatch(/freshness|incarnation|fenced/);
+  });
+
+  test('status tells mirrors without partitions, why, and the drift', async () => {
+    const mirrors = [
+      { mirror: 'new', error: 'not created yet', drift: ['copier: file link, state external'] },
+    ];
+    const status = { destination: 'west', incarnation: 3, freshness: 'fresh', fenced: false, mirrors };
     const made = await gateway(({ verb }) =>
       verb === 'status' ? { ok: true, status } : { ok: true, describe: [] },
     );
     const { out } = await run(['status', ...at(made)]);
-    expect(out).toMatch(/^new +0 +0 +0 .*\nnew: not created yet\n/m);
-    expect(out).toMatch(new RegExp(`^destination west: ${words}`, 'm'));
+    expect(out).toMatch(
+      /^new +0 +0 +0 .*\nnew: not created yet\n\ndestination west: its state is up to date/m,
+    );
     expect(out).toMatch(/^new differs from the file: copier: file link, state external$/m);
-    expect(out).not.toMatch(/freshness|incarnation|fenced/);
     const json = await run(['status', '-o', 'json', ...at(made)]);
-    expect(JSON.parse(json.out)).toMatchObject({
-      destination: 'west',
-      incarnation: 3,
-      mirrors: [{ mirror: 'new', error: 'not created yet', drift: status.mirrors[0]?.drift }],
-    });
+    expect(JSON.parse(json.out)).toMatchObject({ destination: 'west', incarnation: 3, mirrors });
   });
 });
 
