@@ -1,4 +1,4 @@
-import { formatHostPort, type HostPort, readBootstrapServers, sameHost } from './address.ts';
+import { formatHostPort, type HostPort, readBootstrapServers } from './address.ts';
 import { judgeProperty, likelyProperty } from './client-properties.ts';
 import type { Findings } from './findings.ts';
 import { isKnown, type Unknown, unknown } from './known.ts';
@@ -171,8 +171,9 @@ export function pairOf(a: string, b: string): string {
   return [a, b].toSorted().join(' ');
 }
 
+/** Names that may mean one host are told apart: whether it is one cluster, its id says when it is reached. */
 function comparable({ host, port }: HostPort): string {
-  return `${sameHost(host)} ${port}`;
+  return `${host.toLowerCase()} ${port}`;
 }
 
 export function unknownCluster(name: string, clusters: Clusters): string {

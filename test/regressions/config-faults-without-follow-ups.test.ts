@@ -111,14 +111,13 @@ mirrors:
   expect(told(text.replace('cluster: c', 'cluster: b'))).toEqual([]);
 });
 
-test('a mirror of one cluster under two names, however the host is written', () => {
+test('a mirror of one cluster under two names, in whatever letters the host is written', () => {
   const of = (source: string, destination: string): string[] =>
     told(`clusters: { a: { bootstrap.servers: "${source}" }, b: { bootstrap.servers: "${destination}" } }
 mirrors: [{ name: m, source: a, destination: b, topics: { include: [x] } }]
 `);
   expect(of('East:1', 'x:1,east:1')).toEqual([expect.stringMatching(/a and b share the address east:1/)]);
-  expect(of('localhost:1', '127.0.0.1:1')).toHaveLength(1);
-  expect(of('localhost:1', '127.0.0.1:2')).toEqual([]);
+  expect(of('East:1', 'east:2')).toEqual([]);
 });
 
 test("the state topic is none of Kafka's own", () => {
