@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { CloseCause } from './close-cause.ts';
 import { FrameAssembler } from './frame-assembler.ts';
+import { IdleWatch } from './idle-watch.ts';
 
 /**
  * A TCP socket that speaks Kafka frames, whichever side opened it: frames in as single buffers, chunks out without a
@@ -40,8 +41,6 @@ export interface ConnectOptions extends FramedOptions {
 }
 
 const KEEP_ALIVE_DELAY_MS = 30_000;
-/** Reading that is held back hides the peer's end; whoever waits so long for us has gone. */
-const HELD_BACK_MS = 600_000;
 
 export class FramedSocket {
   /** `host:port` of the other side, for texts. */
@@ -52,8 +51,9 @@ export class FramedSocket {
   #state: FramedState;
   #cause: CloseCause | null = null;
   #detail = '';
+  /** Of the connect time-out, then of an end in order. */
   #timer: NodeJS.Timeout | null = null;
-  #lastReadAt = performance.now();
+  readonly #idle: IdleWatch;
   #bytesRead = 0;
   #flushes = 0;
 
@@ -86,7 +86,7 @@ export class FramedSocket {
       if (made.#state !== 'connecting') return;
       made.#state = 'open';
       made.#clearTimer();
-      made.#startIdleTimer(options.idleTimeoutMs ?? 0);
+      made.#idle.start(options.idleTimeoutMs ?? 0);
       onOpen?.();
     });
     return made;
@@ -105,7 +105,7 @@ export class FramedSocket {
       made.#read(chunk.length);
       assembler.push(chunk);
     });
-    made.#startIdleTimer(options.idleTimeoutMs ?? 0);
+    made.#idle.start(options.idleTimeoutMs ?? 0);
     return made;
   }
 
@@ -128,6 +128,13 @@ export class FramedSocket {
     this.#handlers = handlers;
     this.peer = peer;
     this.#state = 'open';
+    this.#idle = new IdleWatch({
+      get readingPaused() {
+        return assembler.paused;
+      },
+      owesAnswer: () => handlers.owesAnswer?.() === true,
+      onIdle: (detail) => this.end('idle-timeout', detail),
+    });
     socket.on('drain', () => this.#handlers.onDrain?.());
     socket.on('end', () => {
       const cut = assembler.atFrameEdge ? '' : 'in the middle of a frame';
@@ -220,7 +227,7 @@ export class FramedSocket {
     if (!this.#assembler.paused) return;
     this.#assembler.resume();
     if (!this.#assembler.paused && this.#state !== 'closed') {
-      this.#lastReadAt = performance.now();
+      this.#idle.touch();
       this.#socket.resume();
     }
   }
@@ -256,17 +263,6 @@ export class FramedSocket {
     this.#timer.unref();
   }
 
-  /** Stops reading now and ends after `delayMs`: slows a peer that always fails and comes back at once (case S6). */
-  endDelayed(cause: CloseCause, detail: string, delayMs: number): void {
-    if (this.#state === 'closed' || this.#state === 'closing') return;
-    this.#note(cause, detail);
-    this.#clearTimer();
-    this.#assembler.stop();
-    this.#socket.pause();
-    this.#timer = setTimeout(() => this.end(cause, detail), delayMs);
-    this.#timer.unref();
-  }
-
   #deliver(frame: Buffer): void {
     try {
       this.#handlers.onFrame(frame);
@@ -277,7 +273,7 @@ export class FramedSocket {
 
   #read(count: number): void {
     this.#bytesRead += count;
-    this.#lastReadAt = performance.now();
+    this.#idle.touch();
   }
 
   // The first name given stays: an error after our own end is only its echo.
@@ -287,27 +283,8 @@ export class FramedSocket {
     this.#detail = detail;
   }
 
-  #startIdleTimer(idleMs: number): void {
-    if (idleMs <= 0) return;
-    const check = (): void => {
-      // a paused connection is not idle, it is us who don't read; but its end would not be seen
-      const { paused } = this.#assembler;
-      if (!paused && this.#handlers.owesAnswer?.() === true) this.#lastReadAt = performance.now();
-      const limit = paused ? Math.max(idleMs, HELD_BACK_MS) : idleMs;
-      const left = limit - (performance.now() - this.#lastReadAt);
-      if (left <= 0) {
-        const heldBack = `reading was held back for ${limit / 1000} s`;
-        this.end('idle-timeout', paused ? heldBack : `nothing was received for ${idleMs} ms`);
-        return;
-      }
-      this.#timer = setTimeout(check, Math.max(1, Math.min(left, idleMs)));
-      this.#timer.unref();
-    };
-    this.#timer = setTimeout(check, idleMs);
-    this.#timer.unref();
-  }
-
   #clearTimer(): void {
+    this.#idle.stop();
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
   }

@@ -349,20 +349,6 @@ describe('hostile and mistaken peers', () => {
     await vi.waitFor(() => expect(served.peers[0]?.peer.bytesBuffered).toBe(4));
     expect(process.memoryUsage().rss - before).toBeLessThan(16 * 1024 * 1024);
   });
-
-  test('endDelayed answers nothing more and closes after the delay', async () => {
-    const served = await serve();
-    const socket = raw(served.port);
-    await vi.waitFor(() => expect(served.peers).toHaveLength(1));
-    const gone = new Promise((resolve) => socket.once('close', resolve));
-    const began = performance.now();
-    served.peers[0]?.peer.endDelayed('request-refused', 'always fails', 60);
-    socket.write(Buffer.concat(frame('requests')));
-    await gone;
-    expect(performance.now() - began).toBeGreaterThan(50);
-    expect(served.peers[0]?.seen.frames).toEqual([]);
-    await vi.waitFor(() => expect(served.peers[0]?.seen.closed?.cause).toBe('request-refused'));
-  });
 });
 
 describe('a listener', () => {
