@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, inject, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { buildBatch } from '../../protocol/records/build.ts';
 import { produceApi } from '../../protocol/schema/00-produce.ts';
 import { fetchApi } from '../../protocol/schema/01-fetch.ts';
@@ -110,7 +111,11 @@ test('dump of live partitions', async () => {
   await newTopic(at, 'net-dump', 1);
   const flags = ['dump', '--bootstrap-server', clusters.kafka44.bootstrap, '--topic'];
   const dumped = await runIsthmus([...flags, 'net-dump']);
-  expect(dumped).toEqual({ code: 0, stdout: 'net-dump-0: log start 0, high watermark 0\n', stderr: '' });
+  expect(dumped).toEqual({
+    code: 0,
+    stdout: 'net-dump-0: log start 0, high watermark 0\n',
+    stderr: 'no batches\n',
+  });
   const missing = await runIsthmus([...flags, 'net-none']);
   expect(missing).toMatchObject({ code: 1, stderr: 'topic net-none: UNKNOWN_TOPIC_OR_PARTITION\n' });
 });
@@ -119,15 +124,24 @@ describe('check --connect', () => {
   const folder = tempDir('check');
   afterAll(() => folder.remove());
 
+  const [host, port] = clusters.kafka44.bootstrap.split(':');
+  const pipe = createServer((socket) => {
+    const onward = connect({ host: host ?? '', port: Number(port) });
+    socket.on('error', () => onward.destroy()).pipe(onward);
+    onward.on('error', () => socket.destroy()).pipe(socket);
+  });
+  beforeAll(() => new Promise<void>((resolve) => pipe.listen(0, '127.0.0.1', resolve)));
+  afterAll(() => new Promise<void>((resolve) => pipe.close(() => resolve())));
+
   async function check(mirror: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
-    const port = clusters.kafka44.bootstrap.split(':')[1];
+    const { port: other } = pipe.address() as AddressInfo;
     const file = join(folder.path, 'check.yaml');
     writeFileSync(
       file,
       `clusters:
   a: { bootstrap.servers: "${clusters.kafka44.bootstrap}" }
   b: { bootstrap.servers: "${clusters.kafka39.bootstrap}" }
-  again: { bootstrap.servers: "localhost:${port}" }
+  again: { bootstrap.servers: "127.0.0.1:${other}" }
 gateways: [ { name: g, cluster: b, bind: "127.0.0.1:1000", nodeIds: 1-3, brokerPorts: 1001-1003 } ]
 mirrors: [ { name: m, ${mirror} } ]
 `,
@@ -140,7 +154,10 @@ mirrors: [ { name: m, ${mirror} } ]
     const { code, stdout, stderr } = await check(
       'source: a, destination: b, topics: { include: [check-new] }',
     );
-    expect(stderr).toBe('');
+    // what the readers of brokers without rights are told, and nothing else
+    expect(stderr).toBe(
+      'mirror m: warning: anyone may write to its topics past the gateway, straight to b: it has no authorizer\n',
+    );
     expect(stdout).toMatch(/cluster b: Kafka 3\.9 \(metadata\.version 21\), cluster id \S+, 1 broker/);
     expect(stdout).toContain('mirror m: check-new: 3 partitions, 0 offsets; will be created on b\n');
     expect(code).toBe(0);

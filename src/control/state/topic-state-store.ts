@@ -270,7 +270,7 @@ export class TopicStateStore implements StateStore {
       begin: (command) => this.#commit([], [command]),
       finish: (changes, result) => this.#commit(changes, [result], [`command/${result.id}`]),
       discard: (id) => this.#commit([], [], [`command/${id}`]),
-      now: () => Date.now(),
+      now: () => this.#clock().wall,
       stopped: () => this.#closing || this.fenced || this.#owner === null,
     });
     this.#commandLoop.wake();
