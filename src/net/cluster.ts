@@ -8,11 +8,11 @@ import {
   connectTimeoutOf,
   judgeProperty,
 } from '../config/client-properties.ts';
-import { connectionClosed, connectionOpened } from '../observe/channels.ts';
 import { CallTimeoutError, ConnectionClosedError } from './close-cause.ts';
 import { BrokerConnection } from './connection.ts';
+import { Lanes } from './lanes.ts';
 import { type Broker, type LeaderAndEpoch, MetadataCache, type TopicMetadata } from './metadata.ts';
-import { ClusterUnreachableError, connectToAny } from './race.ts';
+import { connectToAny } from './race.ts';
 
 /**
  * One Kafka cluster as seen by a client: addresses to begin with, what Metadata told, and connections by
@@ -61,11 +61,9 @@ export class Cluster {
   readonly #connectTimeoutMs: number;
   readonly #frameCapBytes: number | undefined;
   readonly #cache = new MetadataCache();
-  readonly #lanes = new Map<string, Promise<BrokerConnection>>();
+  readonly #lanes: Lanes;
   readonly #refreshes = new Map<string, Promise<void>>();
-  readonly #open = new Set<BrokerConnection>();
   #expectedClusterId: string | null;
-  #closed = false;
 
   /** @throws Error for addresses that can't be parsed and for TLS or SASL properties */
   constructor(options: ClusterOptions) {
@@ -81,6 +79,10 @@ export class Cluster {
     this.#connectTimeoutMs = connectTimeoutOf(options.properties);
     this.#frameCapBytes = options.frameCapBytes;
     this.#expectedClusterId = options.expectedClusterId ?? null;
+    this.#lanes = new Lanes({
+      owner: options.name,
+      check: (connection, timeoutMs) => this.#checkOpened(connection, timeoutMs),
+    });
   }
 
   /** As far as known; `connect()` and every refresh learn it. */
@@ -167,14 +169,14 @@ export class Cluster {
     }
     const { host, port } = broker;
     const connectOptions = this.#connectOptions(options.connectTimeoutMs);
-    return this.#lane(nodeId, lane, connectOptions.connectTimeoutMs, () =>
+    return this.#lanes.get(nodeId, lane, connectOptions.connectTimeoutMs, () =>
       BrokerConnection.connect({ host, port, ...connectOptions }),
     );
   }
 
   /** A connection to whichever broker answers first. @throws ClusterUnreachableError */
   anyConnection(lane: string): Promise<BrokerConnection> {
-    return this.#lane(ANY, lane, this.#connectTimeoutMs, async () => {
+    return this.#lanes.get(ANY, lane, this.#connectTimeoutMs, async () => {
       const known = this.#cache.brokers().map(({ host, port }) => ({ host, port }));
       const { connection } = await connectToAny(
         this.name,
@@ -187,13 +189,7 @@ export class Cluster {
 
   /** Ends a lane's connection, so that the next use opens a new one. */
   dropLane(nodeId: number, lane: string, why: string): void {
-    const key = `${nodeId}/${lane}`;
-    const found = this.#lanes.get(key);
-    this.#lanes.delete(key);
-    found?.then(
-      (connection) => connection.end('local-close', why),
-      () => undefined,
-    );
+    this.#lanes.drop(nodeId, lane, why);
   }
 
   /**
@@ -216,7 +212,7 @@ export class Cluster {
         // no append ever runs on this lane, so a silent connection may be given up
         if (silent) connection.end('local-close', 'no answer to FindCoordinator');
         if (!silent && !(error instanceof ConnectionClosedError)) throw error;
-        if (performance.now() > until || this.#closed) throw fault(error.message);
+        if (performance.now() > until || this.#lanes.closed) throw fault(error.message);
         return null;
       });
       const answer = found?.coordinators.find((one) => one.key === key) ?? found;
@@ -230,7 +226,7 @@ export class Cluster {
         const waits =
           answer.errorCode === ErrorCode.COORDINATOR_LOAD_IN_PROGRESS ||
           answer.errorCode === ErrorCode.COORDINATOR_NOT_AVAILABLE;
-        if (!waits || performance.now() > until || this.#closed)
+        if (!waits || performance.now() > until || this.#lanes.closed)
           throw fault(`${errorName(answer.errorCode)} ${answer.errorMessage ?? ''}`);
       }
       await delay(100);
@@ -272,65 +268,21 @@ export class Cluster {
   }
 
   /** Ends every connection. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    const open = [...this.#open];
-    for (const connection of open) connection.end('shutdown');
-    await Promise.all(open.map((connection) => connection.closed));
+  close(): Promise<void> {
+    return this.#lanes.close();
   }
 
   #connectOptions(connectTimeoutMs = this.#connectTimeoutMs) {
     return { clientId: this.clientId, connectTimeoutMs, frameCapBytes: this.#frameCapBytes };
   }
 
-  #lane(
-    nodeId: number,
-    lane: string,
-    timeoutMs: number,
-    open: () => Promise<BrokerConnection>,
-  ): Promise<BrokerConnection> {
-    if (this.#closed) return Promise.reject(new ClusterUnreachableError(this.name, ['it was closed by us']));
-    const key = `${nodeId}/${lane}`;
-    const known = this.#lanes.get(key);
-    if (known !== undefined) {
-      return known.then((connection) => {
-        if (connection.isOpen) return connection;
-        // it was ended, and its end was not told yet
-        if (this.#lanes.get(key) === known) this.#lanes.delete(key);
-        return this.#lane(nodeId, lane, timeoutMs, open);
-      });
-    }
-    const made = this.#opened(open, timeoutMs);
-    this.#lanes.set(key, made);
-    const forget = (): void => {
-      if (this.#lanes.get(key) === made) this.#lanes.delete(key);
-    };
-    made.then((connection) => connection.closed.then(forget), forget);
-    return made;
-  }
-
-  async #opened(open: () => Promise<BrokerConnection>, timeoutMs: number): Promise<BrokerConnection> {
-    const connection = await open();
-    this.#open.add(connection);
-    connectionOpened.publish({ side: 'cluster', peer: connection.peer, owner: this.name });
-    void connection.closed.then((cause) => {
-      this.#open.delete(connection);
-      connectionClosed.publish({
-        side: 'cluster',
-        peer: connection.peer,
-        owner: this.name,
-        cause,
-        detail: connection.closeDetail,
-      });
-    });
-    if (this.#closed) connection.end('shutdown');
+  async #checkOpened(connection: BrokerConnection, timeoutMs: number): Promise<void> {
     const answer = await askMetadata(connection, [], timeoutMs).catch((error: unknown) => {
       connection.end('handshake-failed', error instanceof Error ? error.message : String(error));
       throw error;
     });
     this.#checkClusterId(connection, answer);
     if (this.#cache.brokers().length === 0) this.#cache.merge(answer, false);
-    return connection;
   }
 
   #checkClusterId(connection: BrokerConnection, answer: MetadataResponse): void {
