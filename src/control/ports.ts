@@ -141,7 +141,8 @@ export interface Surroundings {
   readonly destination: ClusterAdmin;
   /** @throws AdminError for a name that is not configured or a cluster that does not answer */
   openSource(mirror: string, source: string): Promise<SourceSession>;
-  partition(mirror: string, ref: PartitionRef): DestinationPartition;
+  /** @param onWait told why something takes longer, each time it is tried again */
+  partition(mirror: string, ref: PartitionRef, onWait?: (why: string) => void): DestinationPartition;
   /** Node id of a destination partition's leader as far as known, for messages. */
   leaderOf(ref: PartitionRef): number | undefined;
   /** `append.silenceMs` of the mirror: how long its stop waits for an append without an answer. */

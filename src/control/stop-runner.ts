@@ -34,6 +34,8 @@ export class StopRunner {
   readonly #running = new Map<string, { readonly run: Promise<void>; readonly since: number }>();
   readonly #backoff = new Backoff(250, 10_000);
   readonly #trouble = new Map<string, string>();
+  /** What the stops that run are waiting for: no leader, followers that lag, a broker that is silent. */
+  readonly #waits = new Map<string, string>();
   #closed = false;
 
   constructor(options: StopRunnerOptions) {
@@ -45,7 +47,9 @@ export class StopRunner {
   }
 
   trouble(topic: string): string | null {
-    for (const [key, message] of this.#trouble) if (key.startsWith(`${topic}/`)) return message;
+    for (const messages of [this.#waits, this.#trouble]) {
+      for (const [key, message] of messages) if (key.startsWith(`${topic}/`)) return message;
+    }
     return null;
   }
 
@@ -55,7 +59,10 @@ export class StopRunner {
     if (this.#closed || this.#running.has(key)) return;
     const now = this.#options.surroundings.now();
     if (this.#taken(now) >= atOnce || !this.#backoff.isDue(key, now)) return;
-    const run = this.#run(ref, key).finally(() => this.#running.delete(key));
+    const run = this.#run(ref, key).finally(() => {
+      this.#running.delete(key);
+      this.#waits.delete(key);
+    });
     this.#running.set(key, { run, since: now });
   }
 
@@ -148,7 +155,9 @@ export class StopRunner {
         false,
       );
     }
-    return found.topicId === expected ? surroundings.partition(mirror.name, ref) : null;
+    if (found.topicId !== expected) return null;
+    const key = partitionKey(ref.topic, ref.partition);
+    return surroundings.partition(mirror.name, ref, (why) => void this.#waits.set(key, why));
   }
 }
 

@@ -95,7 +95,7 @@ export class KafkaSurroundings implements Surroundings {
     return this.#options.linkSettings(mirror).silenceMs ?? defaultLinkSettings.silenceMs;
   }
 
-  partition(mirror: string, ref: PartitionRef): DestinationPartition {
+  partition(mirror: string, ref: PartitionRef, onWait?: (why: string) => void): DestinationPartition {
     const { destination, view } = this.#options;
     const topicId = view.topics.get(ref.topic)?.destinationTopicId;
     const log = new DestinationLog(destination, ref, {
@@ -103,6 +103,7 @@ export class KafkaSurroundings implements Surroundings {
       mayAppend: () => this.#options.mayAppend(ref.topic, ref.partition),
       settings: this.#options.linkSettings(mirror),
       signal: this.#abort.signal,
+      onWait,
     });
     return {
       readEnd: () => log.readEnd(),

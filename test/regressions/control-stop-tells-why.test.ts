@@ -107,3 +107,25 @@ test('a link that fails while its partition waits to be stopped does not undo th
   expect(under.world.log('orders', 0).settles).toBe(1);
   expect(under.world.log('orders', 0).barriers()).toEqual([6]);
 });
+
+test('a stop that waits for its partition says for what, and no longer when it goes on', async () => {
+  await under.recorded([partitionRecord('STOPPING', { stop: stopProgress() })]);
+  const log = under.world.log('orders', 0);
+  const leader = Promise.withResolvers<void>();
+  under.world.partition = (_mirror, _ref, onWait) => ({
+    readEnd: () => log.readEnd(),
+    settle: async () => {
+      onWait?.('orders-0 has no leader on west');
+      await leader.promise;
+      return log.settle();
+    },
+    readBatches: (from, to, visit) => log.readBatches(from, to, visit),
+    appendBarrier: (barrier) => log.appendBarrier(barrier),
+  });
+  under.start();
+  const shown = () => under.control.rows(['east-to-west'])[0]?.errorMessage;
+  await vi.waitFor(() => expect(shown()).toBe('orders-0 has no leader on west'));
+  leader.resolve();
+  await under.untilState('STOPPED');
+  await vi.waitFor(() => expect(shown()).toBeNull());
+});

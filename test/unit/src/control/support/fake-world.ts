@@ -12,10 +12,7 @@ import {
   type TailVerdict,
   type TopicDescription,
 } from '../../../../../src/control/ports.ts';
-import type {
-  LocalTransaction,
-  LocalTransactions,
-} from '../../../../../src/control/local-transactions.ts';
+import type { LocalTransaction, LocalTransactions } from '../../../../../src/control/local-transactions.ts';
 import type { ConfigChange, ConfigEntry } from '../../../../../src/control/topic-settings.ts';
 import { FakeLog } from './fake-log.ts';
 
@@ -290,7 +287,7 @@ export class FakeWorld implements Surroundings {
     return this.silences.get(mirror) ?? 60_000;
   }
 
-  partition(_mirror: string, ref: PartitionRef): DestinationPartition {
+  partition(_mirror: string, ref: PartitionRef, _onWait?: (why: string) => void): DestinationPartition {
     return this.log(ref.topic, ref.partition);
   }
 
