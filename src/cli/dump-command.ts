@@ -56,6 +56,10 @@ async function dump(files: readonly string[], flags: Flags, io: Io, decodeState:
   if (live === undefined) throw usage('name segment files, or --bootstrap-server HOST:PORT --topic TOPIC');
   const topic = flags.topic ?? (flags.state === true ? '__mirror_state' : undefined);
   if (topic === undefined) throw usage('--topic is missing');
+  const from = numberOf(flags.from, '--from');
+  const to = numberOf(flags.to, '--to');
+  if (from !== null && to !== null && from >= to)
+    throw usage(`--from ${from} is not below --to ${to}, which is exclusive`);
   const cluster = new Cluster({
     name: live,
     properties: { 'bootstrap.servers': live },
@@ -65,8 +69,8 @@ async function dump(files: readonly string[], flags: Flags, io: Io, decodeState:
     const result = await dumpLive(cluster, out, {
       topic,
       partition: numberOf(flags.partition, '--partition'),
-      from: numberOf(flags.from, '--from'),
-      to: numberOf(flags.to, '--to'),
+      from,
+      to,
       format,
       sourceClusterIds: flags.sourceClusterId ?? [],
       decodeState: flags.state === true ? decodeState : null,

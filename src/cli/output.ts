@@ -113,12 +113,17 @@ function planValue(key: string, value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
+/** Most messages begin with the name. */
+function aboutTopic(topic: string, message: string): string {
+  return message.startsWith(`${topic} `) ? message : `${topic}: ${message}`;
+}
+
 /** Errors of topics, one line each; not the one that is told as the whole verb's already. */
 export function topicErrors(answer: VerbAnswer): string {
   const whole = answer.error?.message;
   return (answer.topics ?? [])
     .flatMap(({ topic, error }) =>
-      error === undefined || error.message === whole ? [] : [`${topic}: ${faultText(error)}\n`],
+      error === undefined || error.message === whole ? [] : [`${aboutTopic(topic, faultText(error))}\n`],
     )
     .join('');
 }

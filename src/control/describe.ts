@@ -43,6 +43,11 @@ export interface DescribeRow {
   readonly settledBy: string;
   readonly counts: LinkProgress['counts'] | null;
   readonly openTransactions: readonly string[];
+  /**
+   * Principals that may write past the gateways, by the destination's ACLs; `anyone` without an authorizer, null when
+   * it is not known or the topic is STOPPED and anybody's.
+   */
+  readonly directWriters: readonly string[] | null;
 }
 
 export interface Live {
@@ -51,6 +56,7 @@ export interface Live {
   trouble(mirror: string, topic: string): string | null;
   /** Why the state of a partition is out of reach, or null. */
   outage(topic: string, partition: number): string | null;
+  writersOf(topic: string): readonly string[] | null;
   now(): number;
 }
 
@@ -121,6 +127,7 @@ function row(view: StateView, live: Live, mirror: string, topic: string, partiti
     settledBy: progress?.settledBy ?? record?.settledBy ?? '',
     counts: progress?.counts ?? null,
     openTransactions: (progress?.openIds ?? record?.openIds ?? []).map(String),
+    directWriters: stopped ? null : live.writersOf(topic),
   };
 }
 

@@ -16,6 +16,7 @@ import { type MirrorReader, type MirrorSummary, MirrorVerbs } from './verb-port.
 import { VerbRunner } from './verb-runner.ts';
 import type { VerbWorld } from './verbs/types.ts';
 import { within } from './within.ts';
+import { WritersTask } from './writers-task.ts';
 import { type MirrorEntry, YamlMirrors } from './yaml-mirrors.ts';
 
 export interface DestinationControlOptions {
@@ -63,6 +64,7 @@ export class DestinationControl implements MirrorReader {
   readonly #runners = new Map<string, MirrorRunner>();
   readonly #configs: ConfigsTask;
   readonly #yaml: YamlMirrors;
+  readonly #writers: WritersTask;
   readonly #abort = new AbortController();
   readonly #background: Promise<void>[] = [];
   readonly #notes: RepeatedNotes;
@@ -83,6 +85,7 @@ export class DestinationControl implements MirrorReader {
     this.verbs = new MirrorVerbs(runner, this, options.clusters);
     this.#configs = new ConfigsTask(this.#ledger, surroundings.destination, () => surroundings.now());
     this.#yaml = new YamlMirrors(options.entries, store.view, runner, () => surroundings.now());
+    this.#writers = new WritersTask(surroundings);
     this.ended = new Promise((resolve) => {
       store.onFenced((error) => resolve(error.message));
     });
@@ -98,6 +101,7 @@ export class DestinationControl implements MirrorReader {
     this.#background.push(
       this.#repeat('settings', () => this.#configs.round()),
       this.#repeat('mirrors of the file', () => this.#yaml.round()),
+      this.#repeat('writers', () => this.#writers.round()),
     );
   }
 
@@ -192,6 +196,7 @@ export class DestinationControl implements MirrorReader {
   rows(mirrors: readonly string[] | null): DescribeRow[] {
     const live = {
       progress: (mirror: string, ref: PartitionRef) => this.#progress(mirror, ref),
+      writersOf: (topic: string) => this.#writers.writersOf(topic),
       trouble: (mirror: string, topic: string) => this.#runners.get(mirror)?.trouble(topic) ?? null,
       outage: (topic: string, partition: number) => this.#options.store.outage(topic, partition),
       now: () => this.#options.surroundings.now(),

@@ -4,6 +4,7 @@
  */
 import type { LinkHooks, LinkProgress, PartitionRef, ResumePoint } from '../link/ports.ts';
 import type { LocalTransactions } from './local-transactions.ts';
+import type { TopicWriters } from '../net/topic-writers.ts';
 import type { ConfigChange, ConfigEntry } from './topic-settings.ts';
 
 export interface TopicDescription {
@@ -145,6 +146,8 @@ export interface Surroundings {
   partition(mirror: string, ref: PartitionRef, onWait?: (why: string) => void): DestinationPartition;
   /** Node id of a destination partition's leader as far as known, for messages. */
   leaderOf(ref: PartitionRef): number | undefined;
+  /** Who may write to topics of the destination, by its ACLs. Rejects when it does not answer. */
+  topicWriters(): Promise<TopicWriters>;
   /** `append.silenceMs` of the mirror: how long its stop waits for an append without an answer. */
   silenceMs(mirror: string): number;
   /** Wall clock in ms. */

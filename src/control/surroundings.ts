@@ -13,6 +13,7 @@ import {
   tellUnclear,
 } from '../link/index.ts';
 import type { Cluster } from '../net/cluster.ts';
+import { readTopicWriters, type TopicWriters } from '../net/topic-writers.ts';
 import { KafkaClusterAdmin } from './cluster-admin.ts';
 import { readForeignState } from './foreign-state.ts';
 import {
@@ -91,6 +92,11 @@ export class KafkaSurroundings implements Surroundings {
     };
   }
 
+  async topicWriters(): Promise<TopicWriters> {
+    const connection = await this.#options.destination.anyConnection('admin');
+    return readTopicWriters(connection, { timeoutMs: writersMs });
+  }
+
   silenceMs(mirror: string): number {
     return this.#options.linkSettings(mirror).silenceMs ?? defaultLinkSettings.silenceMs;
   }
@@ -132,6 +138,8 @@ export class KafkaSurroundings implements Surroundings {
     await delay(ms, undefined, signal === undefined ? {} : { signal });
   }
 }
+
+const writersMs = 10_000;
 
 /** A source that contradicts the tail damages it; one that can't say leaves it unverified. */
 function verdictOf(error: unknown, from: number, to: number): TailVerdict {

@@ -27,6 +27,8 @@ export interface PartitionSample {
   readonly held: number;
   readonly requestAgeMs: number;
   readonly counts: Readonly<Record<string, number>> | null;
+  /** Principals that may write past the gateways; null = not known. */
+  readonly directWriters?: readonly string[] | null;
 }
 
 const SEPARATOR = '\u0000';
@@ -224,6 +226,22 @@ export class Metrics {
       function* () {
         for (const row of rows())
           yield { labels: [row.mirror, row.topic, String(row.partition), row.state], value: 1 };
+      },
+    );
+    this.gauge(
+      'isthmus_mirror_topic_direct_writer',
+      '1 for each principal that may write to the mirror topic past the gateways, by ACLs; anyone = no authorizer.',
+      ['mirror', 'topic', 'principal'],
+      function* () {
+        const told = new Set<string>();
+        for (const { mirror, topic, directWriters } of rows()) {
+          for (const principal of directWriters ?? []) {
+            const key = [mirror, topic, principal].join(SEPARATOR);
+            if (told.has(key)) continue;
+            told.add(key);
+            yield { labels: [mirror, topic, principal], value: 1 };
+          }
+        }
       },
     );
     this.gauge(

@@ -155,6 +155,7 @@ describe('dump', () => {
     [['dump', '--bootstrap-server', 'a:1'], /--topic is missing/],
     [['dump', 'x.log', '--bootstrap-server', 'a:1'], /not both/],
     [['dump', '--bootstrap-server', 'a:1', '--topic', 't', '--from', '-1'], /--from is a whole number/],
+    [['dump', '--bootstrap-server', 'a:1', '--topic', 't', '--from', '9', '--to', '9'], /not below --to 9/],
     [['dump', 'x.log', '-o', 'table'], /-o is text or json/],
   ])('%j is wrong use', async (argv, text) => {
     const { code, err } = await run(argv);

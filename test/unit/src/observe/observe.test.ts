@@ -110,6 +110,7 @@ describe('metrics', () => {
         held: 0,
         requestAgeMs: 1_500,
         counts: { dataBytes: 7 },
+        directWriters: ['User:app', 'User:etl'],
       },
       {
         mirror: 'm',
@@ -126,6 +127,10 @@ describe('metrics', () => {
     ]);
     const text = await metrics.render();
     expect(text).toContain('isthmus_partition_lag_offsets{mirror="m",topic="t",partition="0"} 5');
+    expect(text).toContain(
+      'isthmus_mirror_topic_direct_writer{mirror="m",topic="t",principal="User:app"} 1\n' +
+        'isthmus_mirror_topic_direct_writer{mirror="m",topic="t",principal="User:etl"} 1\n',
+    );
     expect(text).not.toContain('isthmus_partition_lag_offsets{mirror="m",topic="t",partition="1"}');
     expect(text).toContain('isthmus_partition_state{mirror="m",topic="t",partition="1",state="STOPPED"} 1');
     expect(text).toContain('isthmus_partition_append_age_seconds{mirror="m",topic="t",partition="0"} 1.5');

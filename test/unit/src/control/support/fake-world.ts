@@ -14,6 +14,7 @@ import {
 } from '../../../../../src/control/ports.ts';
 import type { LocalTransaction, LocalTransactions } from '../../../../../src/control/local-transactions.ts';
 import type { ConfigChange, ConfigEntry } from '../../../../../src/control/topic-settings.ts';
+import type { TopicWriters } from '../../../../../src/net/topic-writers.ts';
 import { FakeLog } from './fake-log.ts';
 
 interface FakeTopic {
@@ -216,6 +217,8 @@ export class FakeWorld implements Surroundings {
   mirroredAtSource: readonly MirroredTopic[] = [];
   /** Other configured clusters, with what their state topics say; an error is why that can't be read. */
   readonly others = new Map<string, { cluster: FakeCluster; mirrored: readonly MirroredTopic[] | Error }>();
+  /** What the destination's ACLs say. */
+  writers: TopicWriters | Error = { kind: 'anyone' };
   /** Why the source's own mirrors can't be read. */
   lineageFault: Error | null = null;
   verdict: TailVerdict = { kind: 'equal' };
@@ -281,6 +284,11 @@ export class FakeWorld implements Surroundings {
         this.closedSessions += 1;
       },
     };
+  }
+
+  async topicWriters(): Promise<TopicWriters> {
+    if (this.writers instanceof Error) throw this.writers;
+    return this.writers;
   }
 
   silenceMs(mirror: string): number {
