@@ -13,7 +13,7 @@ import {
   type TopicDescription,
 } from './ports.ts';
 import { rightsAdvice } from './rights-advice.ts';
-import { alterTopicConfigs, createTopic } from './topic-changes.ts';
+import { ADMIN_LANE, alterTopicConfigs, createTopic, endIfSilent } from './topic-changes.ts';
 import type { ConfigChange, ConfigEntry } from './topic-settings.ts';
 
 /**
@@ -22,10 +22,12 @@ import type { ConfigChange, ConfigEntry } from './topic-settings.ts';
  */
 export class KafkaClusterAdmin implements ClusterAdmin {
   readonly #cluster: Cluster;
+  readonly #timeoutMs: number;
   readonly #transactions: LocalTransactionsLook;
 
-  constructor(cluster: Cluster) {
+  constructor(cluster: Cluster, timeoutMs = requestTimeoutMs) {
     this.#cluster = cluster;
+    this.#timeoutMs = timeoutMs;
     this.#transactions = new LocalTransactionsLook(cluster);
   }
 
@@ -68,12 +70,17 @@ export class KafkaClusterAdmin implements ClusterAdmin {
   async topicConfigs(name: string): Promise<ConfigEntry[]> {
     const what = `the settings of topic ${name}`;
     const answer = await this.#ask(what, async () => {
-      const connection = await this.#cluster.anyConnection('admin');
-      return connection.call(
+      const connection = await this.#cluster.anyConnection(ADMIN_LANE);
+      const resource = { resourceType: topicResource, resourceName: name, configurationKeys: null };
+      const asked = connection.call(
         describeConfigsApi,
-        { resources: [{ resourceType: topicResource, resourceName: name, configurationKeys: null }] },
-        { timeoutMs: requestTimeoutMs },
+        { resources: [resource] },
+        { timeoutMs: this.#timeoutMs },
       );
+      return asked.catch((error: unknown) => {
+        endIfSilent(connection, error);
+        throw error;
+      });
     });
     const result = answer.results[0];
     if (result === undefined) throw new AdminError(`${this.name} did not tell ${what}`, -1, true);
@@ -121,7 +128,7 @@ export class KafkaClusterAdmin implements ClusterAdmin {
     const found = new Map<number, number>();
     await Promise.all(
       [...byLeader].map(async ([nodeId, led]) => {
-        const connection = await this.#ask(what, () => this.#cluster.connection(nodeId, 'admin'));
+        const connection = await this.#ask(what, () => this.#cluster.connection(nodeId, ADMIN_LANE));
         await this.#listFrom(connection, topic, led, at, found);
       }),
     );
@@ -137,19 +144,24 @@ export class KafkaClusterAdmin implements ClusterAdmin {
   ): Promise<void> {
     const what = `the offsets of topic ${topic}`;
     const answer = await this.#ask(what, () =>
-      connection.call(
-        listOffsetsApi,
-        {
-          replicaId: -1,
-          topics: [
-            {
-              name: topic,
-              partitions: partitions.map((partitionIndex) => ({ partitionIndex, timestamp: at })),
-            },
-          ],
-        },
-        { timeoutMs: requestTimeoutMs },
-      ),
+      connection
+        .call(
+          listOffsetsApi,
+          {
+            replicaId: -1,
+            topics: [
+              {
+                name: topic,
+                partitions: partitions.map((partitionIndex) => ({ partitionIndex, timestamp: at })),
+              },
+            ],
+          },
+          { timeoutMs: this.#timeoutMs },
+        )
+        .catch((error: unknown) => {
+          endIfSilent(connection, error);
+          throw error;
+        }),
     );
     for (const partition of answer.topics[0]?.partitions ?? []) {
       if (partition.errorCode !== 0) throw this.#refused(what, partition.errorCode, null, topic);

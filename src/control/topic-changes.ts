@@ -1,6 +1,7 @@
 import { ErrorCode, isRetriable, stockErrorName } from '../../protocol/errors.ts';
 import { createTopicsApi } from '../../protocol/schema/19-create-topics.ts';
 import { incrementalAlterConfigsApi } from '../../protocol/schema/44-incremental-alter-configs.ts';
+import { CallTimeoutError } from '../net/close-cause.ts';
 import type { Cluster } from '../net/cluster.ts';
 import { AdminError, type NewTopic } from './ports.ts';
 import { rightsAdvice } from './rights-advice.ts';
@@ -65,14 +66,24 @@ export async function alterTopicConfigs(
 
 type Connection = Awaited<ReturnType<Cluster['anyConnection']>>;
 
+export const ADMIN_LANE = 'admin';
+
+/** No append is ever sent on it: a broker that is silent, but never ends a connection, must not be asked for ever. */
+export function endIfSilent(connection: Connection | null, cause: unknown): void {
+  if (cause instanceof CallTimeoutError) connection?.end('local-close', cause.message);
+}
+
 async function asked<T>(
   cluster: Cluster,
   what: string,
   request: (connection: Connection) => Promise<T>,
 ): Promise<T> {
+  let connection: Connection | null = null;
   try {
-    return await request(await cluster.anyConnection('admin'));
+    connection = await cluster.anyConnection(ADMIN_LANE);
+    return await request(connection);
   } catch (cause) {
+    endIfSilent(connection, cause);
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new AdminError(`cluster ${cluster.name} did not ${what}: ${reason}`, -1, true);
   }

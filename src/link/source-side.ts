@@ -166,8 +166,13 @@ export class SourceSide {
       const connection = await this.#source.connection(leader.nodeId, 'readback', {
         connectTimeoutMs: timeoutMs,
       });
-      const start = await askOffset(connection, ref, leader.leaderEpoch, EARLIEST, timeoutMs);
-      const end = await askOffset(connection, ref, leader.leaderEpoch, LATEST, timeoutMs);
+      const ask = (at: bigint): Promise<number | string> =>
+        askOffset(connection, ref, leader.leaderEpoch, at, timeoutMs).catch((error: unknown) => {
+          this.#source.dropLane(leader.nodeId, 'readback', 'read-back not answered');
+          throw error;
+        });
+      const start = await ask(EARLIEST);
+      const end = await ask(LATEST);
       if (typeof start === 'string') throw new Error(start);
       if (typeof end === 'string') throw new Error(end);
       if (this.#routes.has(partition) && partition.fetchRound === round) {

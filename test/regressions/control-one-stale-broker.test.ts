@@ -48,3 +48,30 @@ test('what no broker knows is not there', async () => {
   cluster = new Cluster({ name: 'west', properties: { 'bootstrap.servers': fake.bootstrap } });
   expect(await new KafkaClusterAdmin(cluster).describeTopic('payments')).toBeNull();
 });
+
+test('a broker that takes requests and answers none is asked once', async () => {
+  const DESCRIBE_CONFIGS = 32;
+  const configs: Handler = {
+    versions: [0, 0],
+    flexibleFrom: 4,
+    handle(_, output) {
+      output.i32(0).list(
+        [null],
+        () =>
+          void output
+            .i16(0)
+            .str(null)
+            .i8(2)
+            .str('orders')
+            .list([], () => undefined),
+      );
+      return { body: output };
+    },
+  };
+  fake = await startFakeBroker({ topics: ['orders'], apis: { [DESCRIBE_CONFIGS]: configs } });
+  cluster = new Cluster({ name: 'west', properties: { 'bootstrap.servers': fake.bootstrap } });
+  const admin = new KafkaClusterAdmin(cluster, 100);
+  fake.next(DESCRIBE_CONFIGS, { kind: 'hold', when: 'before' });
+  await expect(admin.topicConfigs('orders')).rejects.toThrow(/not answered within 100 ms/);
+  expect(await admin.topicConfigs('orders')).toEqual([]);
+});
