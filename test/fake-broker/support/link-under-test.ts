@@ -16,7 +16,7 @@ import { type FakeBrokerOptions, type FakeCluster, type FakeLog, startFakeBroker
 const QUICK: Partial<LinkSettings> = {
   fetchMaxWaitMs: 50,
   readBackTimeoutMs: 1_000,
-  silenceMs: 400,
+  silenceMs: 2_000,
   silentAfterMs: 600,
   endWatchMs: 30,
   markerStillMs: 60,
