@@ -1,22 +1,14 @@
-import { apiName } from '../../protocol/api-keys.ts';
-import { parseRequestHeader, type RequestHeader } from '../../protocol/frame/headers.ts';
+import type { RequestHeader } from '../../protocol/frame/headers.ts';
 import type { CloseCause } from '../net/close-cause.ts';
 import { ClusterIdMismatchError } from '../net/cluster.ts';
 import type { FramedHandlers, FramedSocket } from '../net/framed-socket.ts';
 import { WAITING_MARK } from './config.ts';
+import { FrameJudge } from './frame-judge.ts';
 import { Gate } from './gate.ts';
 import { OrderQueue, type Slot } from './order-queue.ts';
 import type { CallerRights } from './ports.ts';
 import { rightsOver } from './rights.ts';
-import {
-  type ApiRule,
-  LARGEST_ANSWER_READ,
-  LARGEST_READ,
-  type ReplyHandler,
-  type RequestSeen,
-  type ResponseChunks,
-  type Verdict,
-} from './rule.ts';
+import type { ApiRule, CloseReason, ReplyHandler, ResponseChunks, Verdict } from './rule.ts';
 import type { BrokerHold, ClientHold, SessionCounts, SessionOptions } from './session-options.ts';
 import { withSize } from './splice.ts';
 import type { Upstream } from './upstream.ts';
@@ -24,6 +16,10 @@ import { Waits } from './waits.ts';
 
 /** A lost client's upstream is kept so long for an answer that must be heard. */
 const HEARING_MS = 60_000;
+const NOT_JUDGED: CloseReason = {
+  cause: 'request-refused',
+  detail: 'a request could not be judged for a minute',
+};
 
 /**
  * One client connection, the client's side of it. Frames come in, each is looked up in the decode table and forwarded,
@@ -40,7 +36,7 @@ const HEARING_MS = 60_000;
 export class ClientSession implements FramedHandlers {
   readonly counts: SessionCounts = { requests: 0, forwarded: 0, answeredHere: 0 };
   readonly #client: FramedSocket;
-  readonly #address: string;
+  readonly #judge: FrameJudge;
   readonly #options: SessionOptions;
   readonly #order: OrderQueue;
   readonly #clientGate: Gate<ClientHold>;
@@ -48,27 +44,25 @@ export class ClientSession implements FramedHandlers {
   #upstream: Upstream | null = null;
   #state: 'connecting' | 'serving' | 'closing' | 'hearing' | 'gone' = 'connecting';
   #served = false;
-  #softwareName = '';
   #clientEnd: { cause: CloseCause; detail: string } | null = null;
-  #clientId: string | null = null;
   readonly #waits: Waits;
   readonly #rights: CallerRights;
   #timer: NodeJS.Timeout | null = null;
 
   constructor(client: FramedSocket, options: SessionOptions) {
     this.#client = client;
-    this.#address = client.remoteAddress ?? 'unknown';
     this.#options = options;
+    this.#judge = new FrameJudge(options.table, options.services, client.remoteAddress ?? 'unknown');
     this.#clientGate = new Gate<ClientHold>(client);
     this.#waits = new Waits(this.#clientGate, {
       alive: () => this.#state === 'serving',
-      givenUp: () => this.#closeInTurn('request-refused', 'a request could not be judged for a minute'),
-      failed: (why) => this.#closeInTurn('shutdown', why),
+      givenUp: () => this.#closeInTurn(NOT_JUDGED),
+      failed: (detail) => this.#closeInTurn({ cause: 'shutdown', detail }),
       broke: (why) => this.#client.end('internal-error', why),
     });
     this.#rights = rightsOver(
       (chunks, awaiting) => this.#send(chunks, awaiting),
-      () => this.#clientId,
+      () => this.#judge.clientId,
     );
     this.#order = new OrderQueue({
       write: (chunks) => this.#toClient(chunks),
@@ -177,45 +171,18 @@ export class ClientSession implements FramedHandlers {
   }
 
   #handle(frame: Buffer): void {
-    const key = frame.readInt16BE(0);
-    const version = frame.readInt16BE(2);
-    const treatment = this.#options.table.lookup(key, version);
-    if (treatment.kind === 'refused') {
-      this.#closeInTurn('request-refused', treatment.why);
-      return;
+    const judged = this.#judge.request(frame, this.#rights);
+    switch (judged.kind) {
+      case 'opaque':
+        this.#forward(withSize(frame), frame.readInt32BE(4), frame.readInt16BE(2), judged.response, null);
+        return;
+      case 'ruled':
+        this.#carryOut(judged.verdict, frame, judged.header, judged.response);
+        return;
+      case 'closed':
+        this.#closeInTurn(judged.reason);
+        return;
     }
-    const { request: rule, response } = treatment;
-    if (rule === null || rule === undefined) {
-      this.#forward(withSize(frame), frame.readInt32BE(4), version, response ?? null, null);
-      return;
-    }
-    const { largest = LARGEST_READ } = rule;
-    if (frame.length > largest) {
-      const detail = `${apiName(key)} v${version} of ${frame.length} bytes: the largest that is read is ${largest}`;
-      this.#closeInTurn('bad-frame', detail);
-      return;
-    }
-    let header: RequestHeader;
-    let verdict: Verdict;
-    try {
-      header = parseRequestHeader(frame);
-      this.#clientId = header.clientId;
-      const seen: RequestSeen = {
-        ...this.#options.services,
-        frame,
-        header,
-        clientAddress: this.#address,
-        rights: this.#rights,
-        softwareName: this.#softwareName,
-      };
-      verdict = rule.run(seen);
-      this.#softwareName = seen.softwareName;
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      this.#closeInTurn('bad-frame', `${apiName(key)} v${version}: ${why}`);
-      return;
-    }
-    this.#carryOut(verdict, frame, header, response ?? null);
   }
 
   #carryOut(
@@ -234,9 +201,7 @@ export class ClientSession implements FramedHandlers {
         if (verdict.expectReply) {
           this.#forward(verdict.chunks, correlationId, apiVersion, response, verdict.reply ?? null);
         } else this.#send(verdict.chunks, null);
-        if (verdict.thenClose !== undefined) {
-          this.#closeInTurn(verdict.thenClose.cause, verdict.thenClose.detail);
-        }
+        if (verdict.thenClose !== undefined) this.#closeInTurn(verdict.thenClose);
         return;
       case 'answer':
         this.#answer(verdict.chunks);
@@ -251,7 +216,7 @@ export class ClientSession implements FramedHandlers {
         return;
       }
       case 'close':
-        this.#closeInTurn(verdict.reason.cause, verdict.reason.detail);
+        this.#closeInTurn(verdict.reason);
         return;
     }
   }
@@ -280,9 +245,9 @@ export class ClientSession implements FramedHandlers {
     );
   }
 
-  #closeInTurn(cause: CloseCause, detail: string): void {
+  #closeInTurn(reason: CloseReason): void {
     this.#clientGate.hold('closing');
-    this.#order.open().close({ cause, detail });
+    this.#order.open().close(reason);
   }
 
   #openSlot(): Slot {
@@ -301,7 +266,7 @@ export class ClientSession implements FramedHandlers {
     reply: ReplyHandler | null,
   ): void {
     const slot = this.#openSlot();
-    const softwareName = this.#softwareName;
+    const { softwareName } = this.#judge;
     this.#send(chunks, {
       correlationId,
       mustHear: reply?.mustHear ?? false,
@@ -310,15 +275,7 @@ export class ClientSession implements FramedHandlers {
         this.#served = true;
         if (reply !== null) this.#fill(slot, frame, () => reply.answered(frame));
         else if (rule === null || rule === undefined) slot.fill(withSize(frame));
-        else {
-          const { services } = this.#options;
-          this.#fill(slot, frame, () => {
-            const { largest = LARGEST_ANSWER_READ } = rule;
-            if (frame.length > largest)
-              throw new Error(`${frame.length} bytes, the largest read is ${largest}`);
-            return rule.run({ ...services, frame, apiVersion: version, softwareName });
-          });
-        }
+        else this.#fill(slot, frame, () => this.#judge.response(rule, frame, version, softwareName));
       },
     });
   }
