@@ -11,7 +11,7 @@ import { rightsOver } from './rights.ts';
 import type { ApiRule, CloseReason, ReplyHandler, ResponseChunks, Verdict } from './rule.ts';
 import type { BrokerHold, ClientHold, SessionCounts, SessionOptions } from './session-options.ts';
 import { withSize } from './splice.ts';
-import type { Upstream } from './upstream.ts';
+import type { BrokerAddress, Upstream } from './upstream.ts';
 import { Waits } from './waits.ts';
 
 /** A lost client's upstream is kept so long for an answer that must be heard. */
@@ -92,6 +92,17 @@ export class ClientSession implements FramedHandlers {
 
   get state(): string {
     return this.#state;
+  }
+
+  /** Where the upstream leads; null while there is none, or while an answer is due that must be heard. */
+  get leadsTo(): BrokerAddress | null {
+    const upstream = this.#upstream;
+    return upstream === null || this.#state !== 'serving' || upstream.hasMustHear ? null : upstream.broker;
+  }
+
+  /** The upstream leads to the wrong place: both sides end, the client comes again. */
+  giveUp(why: string): void {
+    this.#upstream?.end('local-close', why);
   }
 
   start(): void {

@@ -3,6 +3,7 @@ import type { Cluster } from '../net/cluster.ts';
 import type { FramedHandlers, FramedSocket } from '../net/framed-socket.ts';
 import { type Bound, listen, type Listener } from '../net/listener.ts';
 import { connectionClosed, connectionOpened, connectionRefused, gatewayNotice } from '../observe/channels.ts';
+import { BrokerMoves } from './broker-moves.ts';
 import { ClientSession } from './client-session.ts';
 import { checkConfig, DEFAULT_LIMITS, type GatewayConfig, type GatewayLimits } from './config.ts';
 import { DecodeTable } from './decode-table.ts';
@@ -71,6 +72,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const table = new DecodeTable(rules(() => table));
   const penalty = new PenaltyBox(limits.delayedCloseMs);
   const sessions = new Set<ClientSession>();
+  /** Those that came through a broker's port. */
+  const pinned = new Set<ClientSession>();
+  const moves = new BrokerMoves(cluster, () => pinned);
   const closes = new Map<string, number>();
   const totals = { accepted: 0, requests: 0, forwarded: 0, answeredHere: 0 };
   let idle: (() => void) | null = null;
@@ -81,6 +85,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     nodes: new NodeMap(config.name, nodeAddresses),
     clusterId: () => cluster.clusterId,
     ids: new TopicIds((ids) => lookupTopicIds(cluster, ids)),
+    brokersTold: (brokers) => moves.told(brokers),
     view: options.view,
     verbs: options.verbs,
     mirrorRole: options.mirrorRole,
@@ -113,6 +118,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       },
       onGone: (cause: CloseCause, detail: string, served: boolean) => {
         sessions.delete(session);
+        pinned.delete(session);
         totals.requests += session.counts.requests;
         totals.forwarded += session.counts.forwarded;
         totals.answeredHere += session.counts.answeredHere;
@@ -123,6 +129,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       },
     });
     sessions.add(session);
+    if (via.label !== BOOTSTRAP) pinned.add(session);
     session.start();
     return session;
   };

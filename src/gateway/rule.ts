@@ -4,6 +4,7 @@ import type { GatewayConfig } from './config.ts';
 import type { NodeMap } from './node-map.ts';
 import type { CallerRights, MirrorRolePort, MirrorView, VerbPort } from './ports.ts';
 import type { TopicIds } from './topic-ids.ts';
+import type { BrokerAddress } from './upstream.ts';
 
 /**
  * What a rule is: for one API, whether requests and responses of a version have to be read, and what is done then.
@@ -47,6 +48,8 @@ export interface RuleServices {
   /** Id of the cluster that this gateway stands for; null while it was not reached. */
   readonly clusterId: () => string | null;
   readonly ids: TopicIds;
+  /** Where a Metadata answer says that brokers are. */
+  readonly brokersTold: (brokers: readonly BrokerAddress[]) => void;
   readonly view: MirrorView;
   readonly verbs: VerbPort;
   readonly mirrorRole: MirrorRolePort;

@@ -6,6 +6,7 @@ import { skipTags } from '../endpoints.ts';
 import type { NodeMap } from '../node-map.ts';
 import type { ApiRule, ResponseSeen } from '../rule.ts';
 import { splice } from '../splice.ts';
+import type { BrokerAddress } from '../upstream.ts';
 import { checkCluster } from './common.ts';
 
 /**
@@ -42,7 +43,8 @@ function rewrite(response: ResponseSeen): Uint8Array[] {
   if (flexible) skipTags(reader);
   if (version >= 3) reader.skip(4);
   const from = reader.position;
-  const bytes = readdressBrokers(walk);
+  const brokers: BrokerAddress[] = [];
+  const bytes = readdressBrokers(walk, brokers);
   const to = reader.position;
   if (version >= 2) checkCluster(response, nullableText(walk));
   if (version >= 1 && !nodes.has(reader.int32()) && reader.ok) frame.writeInt32BE(-1, reader.position - 4);
@@ -55,23 +57,24 @@ function rewrite(response: ResponseSeen): Uint8Array[] {
     throw new Error(`Metadata v${version} response at byte ${reader.badAt}: ${reader.badReason}`);
   }
   for (const [topicId, name] of learnt) ids.learn(topicId, name);
+  response.brokersTold(brokers);
   return splice(frame, [{ from, to, bytes }]);
 }
 
 /** Steps over the brokers. @returns the same list with our addresses, without those that have none */
-function readdressBrokers({ frame, reader, version, flexible, nodes }: Walk): Buffer {
+function readdressBrokers({ frame, reader, version, flexible, nodes }: Walk, real: BrokerAddress[]): Buffer {
   const kept: { nodeId: number; host: string; port: number; rest: Buffer }[] = [];
   const count = flexible ? reader.compactArrayLength(10, false) : reader.arrayLength(10, false);
   for (let index = 0; index < count && reader.ok; index += 1) {
     const nodeId = reader.int32();
-    if (flexible) reader.compactString();
-    else reader.string();
-    reader.skip(4);
+    const realHost = flexible ? reader.compactString() : reader.string();
+    const realPort = reader.int32();
     const restAt = reader.position;
     if (version >= 1) nullableText({ reader, flexible });
     if (flexible) skipTags(reader);
     const address = reader.ok ? nodes.addressOf(nodeId) : undefined;
     if (address !== undefined) {
+      real.push({ nodeId, host: realHost, port: realPort });
       kept.push({ nodeId, ...address, rest: frame.subarray(restAt, reader.position) });
     }
   }

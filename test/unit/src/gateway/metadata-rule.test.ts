@@ -20,6 +20,7 @@ function seen(frame: Buffer, apiVersion: number, clusterId: string | null = null
     ids: new TopicIds(async () => new Map()),
     config: { name: 'gw' },
     clusterId: () => clusterId,
+    brokersTold: () => undefined,
   } as unknown as ResponseSeen;
 }
 
