@@ -52,7 +52,7 @@ export class BrokerMoves {
 
   #giveUpMoved(): void {
     const known = this.#addresses();
-    for (const connection of [...this.#pinned()]) {
+    for (const connection of this.#pinned()) {
       const { leadsTo } = connection;
       if (leadsTo === null) continue;
       const now = known.get(leadsTo.nodeId);
