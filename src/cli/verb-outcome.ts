@@ -25,7 +25,8 @@ export function finish(answer: VerbAnswer, { verb, name, flags, rows, report }: 
   };
   if (!writeData(formatOf(flags.output), whole, io)) {
     if (flags.dryRun === true) io.out(`dry run, nothing was changed\n${planText(answer)}`);
-    else if (answer.ok && rows === null) io.out(`${doneText(verb, name, answer)}\n${notesOf(answer)}`);
+    else if (answer.error === undefined && rows === null)
+      io.out(`${doneText(verb, name, answer)}\n${notesOf(answer)}`);
     else if (report !== null) io.out(`${reportTable(report)}${notesOf(answer)}`);
     else if (rows !== null) io.out(`${partitionTable(rows)}${notesOf(answer)}`);
   }
@@ -41,7 +42,7 @@ export function finish(answer: VerbAnswer, { verb, name, flags, rows, report }: 
 }
 
 function doneText(verb: string, name: string, answer: VerbAnswer): string {
-  const topics = (answer.topics ?? []).map(({ topic }) => topic);
+  const topics = (answer.topics ?? []).flatMap(({ topic, error }) => (error === undefined ? [topic] : []));
   const which = topics.length === 0 ? '' : `: ${topics.join(', ')}`;
   switch (verb) {
     case 'create':

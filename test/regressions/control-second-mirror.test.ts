@@ -133,3 +133,26 @@ describe('an entry of the file that names a topic of another mirror', () => {
     ]);
   });
 });
+
+describe('create with start', () => {
+  beforeEach(() => {
+    under.world.source.add('full').add('fine');
+    under.world.destination.add('full', 1, { end: 7 });
+    under.start();
+  });
+
+  test('of which nothing can begin writes nothing', async () => {
+    const { error } = await create(['full', 'nothing-here'], { start: true });
+    expect(error?.message).toMatch(
+      /cluster east has no topic nothing-here; topic full exists at west with records/,
+    );
+    expect(under.store.view.mirrors.size).toBe(0);
+  });
+
+  test('of which some can begin says which can not', async () => {
+    const answer = await create(['full', 'fine'], { start: true });
+    const byName = new Map(answer.topics?.map(({ topic, error }) => [topic, error?.name ?? '']));
+    expect(Object.fromEntries(byName)).toEqual({ fine: '', full: 'TOPIC_ALREADY_EXISTS' });
+    expect(under.store.view.mirrors.has('second')).toBe(true);
+  });
+});

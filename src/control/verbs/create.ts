@@ -2,7 +2,7 @@ import { ErrorCode } from '../../../protocol/errors.ts';
 import { isInternalTopic, parseTopicChoice } from '../topic-choice.ts';
 import type { Draft } from '../ledger.ts';
 import type { ClusterAdmin, SourceSession } from '../ports.ts';
-import type { Copier, MirrorRecord } from '../state/types.ts';
+import type { Copier, MirrorRecord, TopicError } from '../state/types.ts';
 import { takenNames } from './held-topics.ts';
 import { planTopics } from './topics-to-mirror.ts';
 import { type Plan, Refused, type VerbRequest, type VerbWorld, refusedPlan } from './types.ts';
@@ -44,6 +44,7 @@ export async function planCreate(world: VerbWorld, request: VerbRequest): Promis
       request.options.start === true && topics.include.length > 0
         ? await planTopics(world, record(0), session, topics.include, topics.exclude)
         : null;
+    if (start !== null && request.options.isEntryOfFile !== true) checkBegins(start.topics);
     return {
       error: null,
       topics: start?.topics ?? [],
@@ -71,6 +72,13 @@ export async function planCreate(world: VerbWorld, request: VerbRequest): Promis
   } finally {
     await session?.close();
   }
+}
+
+/** A mirror of which nothing can begin would only be in the way of the next try. */
+function checkBegins(topics: readonly TopicError[]): void {
+  const [first] = topics;
+  if (first === undefined || topics.some(({ code }) => code === ErrorCode.NONE)) return;
+  throw new Refused(first.code, topics.map(({ message }) => message).join('; '));
 }
 
 function commitMirror(draft: Draft, record: MirrorRecord): void {

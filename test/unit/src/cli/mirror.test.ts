@@ -126,6 +126,18 @@ describe('create', () => {
     ]);
   });
 
+  test('some topics begin, some do not: both are told, exit 1', async () => {
+    const made = await gateway(() => ({
+      ok: false,
+      topics: [{ topic: 'a', error: { code: 3, name: 'UNKNOWN', message: 'no topic a' } }, { topic: 'b' }],
+    }));
+    expect(await run(['mirror', 'create', 'm', '--source', 'east', '--start', ...at(made)])).toEqual({
+      code: 1,
+      out: 'mirror m created, and it begins to mirror: b\n',
+      err: 'a: no topic a (UNKNOWN)\n',
+    });
+  });
+
   test('a refusal ends with 1 and the reason', async () => {
     const made = await gateway(() => ({
       ok: false,
