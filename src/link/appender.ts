@@ -1,13 +1,13 @@
 import type { Cluster } from '../net/cluster.ts';
-import { AppendLane, type LaneHooks } from './append-lane.ts';
-import { DataEngine, type DataItem, type Outcomes } from './data-engine.ts';
+import { AppendLanes } from './append-lanes.ts';
+import { DataEngine, type Outcomes } from './data-engine.ts';
 import type { EndReader, EndReading } from './end-reader.ts';
 import { LinkFailureError, linkFailure, nameOf, textOf } from './failure.ts';
 import { whyNoLeader } from './topic-identity.ts';
 import { isStuck } from './fetch-plan.ts';
 import type { FramePool } from './frame-pool.ts';
 import { type ReadBackVerdict, type ReplyVerdict, judgeIdleEnd } from './judge.ts';
-import { MarkerEngine, type MarkerItem } from './marker-engine.ts';
+import { MarkerEngine } from './marker-engine.ts';
 import { takeWhatIsOurs, untilSettled } from './open-outcome.ts';
 import { type AppendRequest, IDLE, type MirrorPartition, PREPARING, WAITING } from './partition.ts';
 import { GivenUpError, backoff, pause } from './pause.ts';
@@ -16,6 +16,7 @@ import type { LinkFailure, LinkHooks } from './ports.ts';
 import type { LinkSettings } from './settings.ts';
 import { RequestLimits } from './request-limits.ts';
 import type { Settler } from './settler.ts';
+import { TopicLimits } from './topic-limits.ts';
 import { tellLost } from './unclear.ts';
 
 export interface AppenderOptions {
@@ -34,8 +35,6 @@ export interface AppenderOptions {
 }
 
 const CORRUPT_TRIES = 3;
-/** The first raises the limit, the others wait for it: about five seconds. */
-const RAISE_TRIES = 7;
 
 /**
  * Moves the head of each partition's queue into its log, one request in progress per partition (DESIGN 5.5 rule 1).
@@ -44,31 +43,26 @@ const RAISE_TRIES = 7;
  */
 export class Appender implements Outcomes {
   readonly #options: AppenderOptions;
-  readonly #dataLanes = new Map<number, AppendLane<DataItem[]>>();
-  readonly #markerLanes = new Map<number, AppendLane<MarkerItem[]>>();
-  readonly #dataEngine: DataEngine;
-  readonly #markerEngine: MarkerEngine;
-  readonly #laneHooks: LaneHooks;
-  readonly #limits: RequestLimits;
-  /** `max.message.bytes` that this link asked for, by topic. */
-  readonly #raisedTo = new Map<string, number>();
+  readonly #lanes: AppendLanes;
+  readonly #topicLimits: TopicLimits;
 
   constructor(options: AppenderOptions) {
     this.#options = options;
     const { destination, settings, mirror, hooks } = options;
-    this.#limits = new RequestLimits(destination, settings);
-    this.#dataEngine = new DataEngine(destination, settings, this.#limits, mirror, this);
-    this.#markerEngine = new MarkerEngine(destination, settings, this.#limits, mirror, this);
-    this.#laneHooks = {
+    const limits = new RequestLimits(destination, settings);
+    const data = new DataEngine(destination, settings, limits, mirror, this);
+    const markers = new MarkerEngine(destination, settings, limits, mirror, this);
+    this.#topicLimits = new TopicLimits(hooks);
+    this.#lanes = new AppendLanes(destination, data, markers, {
       mayAppend: ({ ref }) => hooks.mayAppend(ref),
       unreachable: (partitions, why) => {
         for (const partition of partitions) this.#wait(partition, why);
       },
       opened: async (nodeId, again) => {
-        await this.#limits.learn(nodeId);
+        await limits.learn(nodeId);
         if (again) this.#readAgainAt(nodeId);
       },
-    };
+    });
   }
 
   /** Looks whether the partition can append, and does what is next. Cheap when there is nothing to do. */
@@ -89,9 +83,9 @@ export class Appender implements Outcomes {
     } else if (partition.mustBegin(piece.epoch)) {
       void this.#beginEpoch(partition, piece);
     } else if (piece.kind === 'data') {
-      this.#dataLane(leader.nodeId).offer(partition);
+      this.#lanes.data(leader.nodeId).offer(partition);
     } else {
-      this.#markerLane(leader.nodeId).offer(partition);
+      this.#lanes.markers(leader.nodeId).offer(partition);
     }
   }
 
@@ -103,7 +97,7 @@ export class Appender implements Outcomes {
     if (partition.append.at === 'offered') {
       const leader = this.#options.destination.leaderOf(partition.ref.topic, partition.ref.partition);
       if (leader?.leaderEpoch === partition.verifiedEpoch) return;
-      if (!this.#lanes().some((lane) => lane.withdraw(partition))) return;
+      if (!this.#lanes.withdraw(partition)) return;
       this.#idle(partition);
       return;
     }
@@ -113,7 +107,7 @@ export class Appender implements Outcomes {
   /** Partitions that can't be appended now and whose queues others could use: stuck ones, and those behind a silent request. */
   stuck(partitions: readonly MirrorPartition[], now: number): MirrorPartition[] {
     const { settings } = this.#options;
-    const behind = new Set(this.#lanes().flatMap((lane) => lane.behindSilence(now, settings.silentAfterMs)));
+    const behind = this.#lanes.behindSilence(now, settings.silentAfterMs);
     return partitions.filter((partition) => behind.has(partition) || isStuck(partition, now, settings));
   }
 
@@ -124,13 +118,12 @@ export class Appender implements Outcomes {
   detach({ append, queue }: MirrorPartition, pool: FramePool): void {
     if (append.at !== 'settling' && append.at !== 'sent') return;
     const { request } = append;
-    if (append.at === 'sent' && this.#dataLanes.get(request.nodeId)?.isFlushed !== true) return;
+    if (append.at === 'sent' && !this.#lanes.hasSentAll(request.nodeId)) return;
     queue.detach(request.to, (copy) => pool.adopt(copy, 0));
   }
 
   close(): void {
-    for (const lane of this.#dataLanes.values()) lane.close();
-    for (const lane of this.#markerLanes.values()) lane.close();
+    this.#lanes.close();
   }
 
   unsendable(partition: MirrorPartition, failure: LinkFailure): void {
@@ -314,32 +307,12 @@ export class Appender implements Outcomes {
   }
 
   async #raiseLimit(partition: MirrorPartition, request: AppendRequest): Promise<void> {
-    const bytes = (partition.queue.head as DataPiece).bytes.length;
-    const raise = this.#options.hooks.raiseMaxMessageBytes;
-    const { topic } = partition.ref;
-    if (partition.raises >= RAISE_TRIES || raise === undefined) {
-      const message = `${nameOf(partition.ref)}: the batch at source offset ${request.from} has ${bytes} bytes, more than max.message.bytes of the destination topic; raise it to at least ${bytes}`;
-      this.#options.fail(partition, linkFailure('refused-by-broker', message, request.from, true));
-      return;
-    }
+    const { bytes } = partition.queue.head as DataPiece;
     partition.append = PREPARING;
-    // one partition must not take away what another asked for
-    const wanted = Math.max(bytes, this.#raisedTo.get(topic) ?? 0);
-    this.#raisedTo.set(topic, wanted);
-    // a broker hears of it a moment after its controller has answered
-    if (partition.raises > 0) {
-      partition.raises += 1;
-      this.#wait(partition, `max.message.bytes of ${topic} was raised to ${wanted}, and is not heeded yet`);
-      return;
-    }
-    partition.appendError = `raising max.message.bytes of ${topic} to ${wanted}`;
-    try {
-      await raise(topic, wanted);
-      partition.raises = 1;
-      if (!partition.closed) this.#wait(partition, partition.appendError);
-    } catch (error) {
-      if (!partition.closed) this.#wait(partition, `max.message.bytes of ${topic}: ${textOf(error)}`);
-    }
+    const outcome = await this.#topicLimits.raise(partition, request.from, bytes.length);
+    if (partition.closed) return;
+    if (typeof outcome === 'string') this.#wait(partition, outcome);
+    else this.#options.fail(partition, outcome);
   }
 
   #idle(partition: MirrorPartition): void {
@@ -392,10 +365,6 @@ export class Appender implements Outcomes {
     else this.#wait(partition, textOf(error));
   }
 
-  #lanes(): AppendLane<unknown>[] {
-    return [...this.#dataLanes.values(), ...this.#markerLanes.values()] as AppendLane<unknown>[];
-  }
-
   /** Its end is read before the next append, as in a new leader epoch, of which metadata may not know yet. */
   #readAgainAt(nodeId: number): void {
     const { destination } = this.#options;
@@ -403,23 +372,5 @@ export class Appender implements Outcomes {
       const leader = destination.leaderOf(partition.ref.topic, partition.ref.partition);
       if (leader?.nodeId === nodeId && partition.request === null) partition.verifiedEpoch = -1;
     }
-  }
-
-  #dataLane(nodeId: number): AppendLane<DataItem[]> {
-    let lane = this.#dataLanes.get(nodeId);
-    if (lane === undefined) {
-      lane = new AppendLane(this.#options.destination, nodeId, this.#dataEngine, this.#laneHooks);
-      this.#dataLanes.set(nodeId, lane);
-    }
-    return lane;
-  }
-
-  #markerLane(nodeId: number): AppendLane<MarkerItem[]> {
-    let lane = this.#markerLanes.get(nodeId);
-    if (lane === undefined) {
-      lane = new AppendLane(this.#options.destination, nodeId, this.#markerEngine, this.#laneHooks);
-      this.#markerLanes.set(nodeId, lane);
-    }
-    return lane;
   }
 }

@@ -1,14 +1,14 @@
 import { ErrorCode, errorName } from '../../protocol/errors.ts';
 import { aclCommand } from '../net/acl-command.ts';
 import type { Cluster } from '../net/cluster.ts';
-import { askOffset } from './end-reader.ts';
-import { linkFailure, nameOf, range, textOf } from './failure.ts';
+import { linkFailure, nameOf, textOf } from './failure.ts';
 import { Fetcher, type FetchEntry } from './fetcher.ts';
 import type { Frame, FramePool } from './frame-pool.ts';
 import type { MirrorPartition } from './partition.ts';
 import { backoff } from './pause.ts';
 import type { LinkFailure } from './ports.ts';
 import { RateLimit } from './rate-limit.ts';
+import { askRange, diverged, outOfRange } from './source-range.ts';
 import type { LinkSettings } from './settings.ts';
 import { GONE_AFTER_MS, TopicGoneError, knownTopic, recreated, whyNoLeader } from './topic-identity.ts';
 import { transform } from './transform.ts';
@@ -18,8 +18,6 @@ export interface SourceHooks {
   queued(partition: MirrorPartition): void;
 }
 
-const EARLIEST = -2n;
-const LATEST = -1n;
 /** Faults of a partition in a row after which every broker is asked who leads it. */
 const ASK_ALL_AFTER = 3;
 /** New fetches of a batch that can't be read before the source's log counts as damaged. */
@@ -159,22 +157,7 @@ export class SourceSide {
     this.#setBack(partition, 'source: OFFSET_OUT_OF_RANGE');
     const { ref, fetchOffset } = partition;
     try {
-      await this.#source.refresh([ref.topic]);
-      const leader = this.#source.leaderOf(ref.topic, ref.partition);
-      if (leader === undefined) throw new Error(whyNoLeader(this.#source, ref));
-      const timeoutMs = this.#settings.readBackTimeoutMs;
-      const connection = await this.#source.connection(leader.nodeId, 'readback', {
-        connectTimeoutMs: timeoutMs,
-      });
-      const ask = (at: bigint): Promise<number | string> =>
-        askOffset(connection, ref, leader.leaderEpoch, at, timeoutMs).catch((error: unknown) => {
-          this.#source.dropLane(leader.nodeId, 'readback', 'read-back not answered');
-          throw error;
-        });
-      const start = await ask(EARLIEST);
-      const end = await ask(LATEST);
-      if (typeof start === 'string') throw new Error(start);
-      if (typeof end === 'string') throw new Error(end);
+      const { start, end } = await askRange(this.#source, ref, this.#settings.readBackTimeoutMs);
       if (this.#routes.has(partition) && partition.fetchRound === round) {
         this.#stop(partition, outOfRange(partition, fetchOffset, start, end));
       }
@@ -338,36 +321,4 @@ export class SourceSide {
     }
     return fetcher;
   }
-}
-
-function diverged(partition: MirrorPartition, endOffset: number): LinkFailure {
-  const { ref, fetchOffset, fetchEpoch } = partition;
-  return linkFailure(
-    'diverged',
-    `${nameOf(ref)}: the source's log has diverged: leader epoch ${fetchEpoch}, from which the mirror holds records up to ${fetchOffset}, ends there at ${endOffset} (unclean election); ${range(endOffset, fetchOffset)} at the destination is no longer the source's, rebuild the topic`,
-    endOffset,
-  );
-}
-
-function outOfRange(partition: MirrorPartition, offset: number, start: number, end: number): LinkFailure {
-  const name = nameOf(partition.ref);
-  if (offset === 0 && start > 0) {
-    return linkFailure(
-      'non-zero-log-start',
-      `${name}: the source's log starts at ${start}, and a mirror of it would need filler for ${range(0, start)}, which comes later; exclude the topic`,
-      start,
-    );
-  }
-  if (offset < start) {
-    return linkFailure(
-      'retention-overtook',
-      `${name}: source offsets ${range(offset, start)} were deleted by retention before they were mirrored (log start ${start}); rebuild the topic, and give the source a longer retention`,
-      offset,
-    );
-  }
-  return linkFailure(
-    'diverged',
-    `${name}: the mirror stands at ${offset} with source leader epoch ${partition.fetchEpoch}, but the source's log holds ${range(start, end)} and not that epoch: it has diverged (unclean election or a restored log), rebuild the topic`,
-    Math.min(offset, end),
-  );
 }

@@ -1,0 +1,63 @@
+import type { Cluster } from '../net/cluster.ts';
+import { AppendLane, type LaneHooks } from './append-lane.ts';
+import type { DataEngine, DataItem } from './data-engine.ts';
+import type { MarkerEngine, MarkerItem } from './marker-engine.ts';
+import type { MirrorPartition } from './partition.ts';
+
+/** The lanes of a link to its destination's brokers: one for data and one for markers to each, made when first used. */
+export class AppendLanes {
+  readonly #destination: Cluster;
+  readonly #dataEngine: DataEngine;
+  readonly #markerEngine: MarkerEngine;
+  readonly #hooks: LaneHooks;
+  readonly #data = new Map<number, AppendLane<DataItem[]>>();
+  readonly #markers = new Map<number, AppendLane<MarkerItem[]>>();
+
+  constructor(destination: Cluster, data: DataEngine, markers: MarkerEngine, hooks: LaneHooks) {
+    this.#destination = destination;
+    this.#dataEngine = data;
+    this.#markerEngine = markers;
+    this.#hooks = hooks;
+  }
+
+  data(nodeId: number): AppendLane<DataItem[]> {
+    let lane = this.#data.get(nodeId);
+    if (lane === undefined) {
+      lane = new AppendLane(this.#destination, nodeId, this.#dataEngine, this.#hooks);
+      this.#data.set(nodeId, lane);
+    }
+    return lane;
+  }
+
+  markers(nodeId: number): AppendLane<MarkerItem[]> {
+    let lane = this.#markers.get(nodeId);
+    if (lane === undefined) {
+      lane = new AppendLane(this.#destination, nodeId, this.#markerEngine, this.#hooks);
+      this.#markers.set(nodeId, lane);
+    }
+    return lane;
+  }
+
+  /** Takes back an offered partition that is in no request yet. @returns false when no lane has it */
+  withdraw(partition: MirrorPartition): boolean {
+    return this.#all().some((lane) => lane.withdraw(partition));
+  }
+
+  /** Partitions that wait behind requests that have been on their way for more than `ms`. */
+  behindSilence(now: number, ms: number): ReadonlySet<MirrorPartition> {
+    return new Set(this.#all().flatMap((lane) => lane.behindSilence(now, ms)));
+  }
+
+  /** The system has taken all bytes of the data on its way to the broker. */
+  hasSentAll(nodeId: number): boolean {
+    return this.#data.get(nodeId)?.isFlushed === true;
+  }
+
+  close(): void {
+    for (const lane of this.#all()) lane.close();
+  }
+
+  #all(): AppendLane<unknown>[] {
+    return [...this.#data.values(), ...this.#markers.values()] as AppendLane<unknown>[];
+  }
+}
