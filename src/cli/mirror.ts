@@ -59,6 +59,7 @@ export function addMirror(program: Command, io: Io): void {
   verb('report', 'what the last stop or failover lost, cut or could not check', 'required')
     .option('--topics <list>', 'only these')
     .action((name: string, flags: ReadFlags) => report(name, flags, io));
+  mirror.addHelpText('after', `\nLater: ${Object.keys(LATER_VERBS).join(', ')}`);
   for (const [name, message] of Object.entries(LATER_VERBS)) {
     mirror
       .command(name, { hidden: true })
