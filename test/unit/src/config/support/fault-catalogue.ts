@@ -72,6 +72,8 @@ export interface FaultKind {
   readonly says: RegExp;
   /** Texts of the valid file without which it can't be judged. */
   readonly needs?: readonly string[];
+  /** Of what others need, what is known all the same. */
+  readonly keeps?: readonly string[];
 }
 
 const kind = (
@@ -144,7 +146,7 @@ export const FAULTS: readonly FaultKind[] = [
     /must be one of client, mirror, found "server"/,
   ),
   kind('a bind of a wrong kind', '0.0.0.0:9192', '¦9192', /must be host:port, found 9192/),
-  kind('a bind without port', '0.0.0.0:9192', '¦0.0.0.0', /"0.0.0.0" has no port/),
+  kind('a bind without port', '0.0.0.0:9192', '¦0.0.0.0', /"0.0.0.0" has no port/, { keeps: [WEST_BIND] }),
   kind('a wildcard told to clients', 'gw.example.com', '¦0.0.0.0', /0.0.0.0 is every interface/),
   kind(
     'an advertise of a wrong kind',
@@ -260,9 +262,9 @@ export const FAULTS: readonly FaultKind[] = [
   kind(
     'a second mirror of the name',
     'name: north-to-west',
-    'name: ¦external-copy',
-    /a second mirror named external-copy/,
-    { needs: ['name: external-copy'] },
+    'name: ¦east-to-west',
+    /a second mirror named east-to-west/,
+    { needs: [FIRST_MIRROR] },
   ),
   kind(
     'a cluster mirrored into itself',
@@ -288,6 +290,36 @@ export const FAULTS: readonly FaultKind[] = [
   kind('no destination', '    destination: north\n', '', /destination: a text is missing/, {
     place: 'name: external-copy',
   }),
+  // entries that others name, and keys that are nearly right
+  kind(
+    'a mirror whose name is of a wrong kind',
+    'name: external-copy',
+    'name: ¦[x]',
+    /mirrors\.1\.name: must be a text, found a list/,
+  ),
+  kind(
+    'a cluster of a wrong kind',
+    'north:\n    bootstrap.servers: "north-1:9092"',
+    'north: ¦3',
+    /clusters\.north: must be a map of Kafka client properties/,
+  ),
+  kind('a misspelt cluster', 'cluster: north\n', '¦clustr: north\n', /did you mean cluster\?/, {
+    keeps: ['cluster: north'],
+  }),
+  kind('misspelt ids', 'nodeIds: [4, 5]', '¦nodeId: [4, 5]', /did you mean nodeIds\?/),
+  kind(
+    'misspelt servers',
+    'bootstrap.servers: "west-1:9092"',
+    '¦bootstrap.server: "west-1:9092"',
+    /did you mean bootstrap.servers\?/,
+  ),
+  kind('a misspelt section', 'admin:\n', '¦admn:\n', /did you mean admin\?/),
+  kind(
+    'a source that is none',
+    'source: east\n    destination: north',
+    'source: ¦esat\n    destination: north',
+    /no cluster is named esat/,
+  ),
   // the sections
   kind('admin on a broker port', '127.0.0.1:9190', '¦127.0.0.1:9194', /port 9194 is taken by brokerPorts/, {
     needs: [WEST_BIND, '9193-9195'],
@@ -362,6 +394,7 @@ export function areIndependent(kinds: readonly FaultKind[]): boolean {
       (other) =>
         other === one ||
         (one.needs ?? []).every((text) => {
+          if (other.keeps?.includes(text) === true) return true;
           const start = only(text);
           const { start: from, end } = edit(other);
           return end <= start || start + text.length <= from;
