@@ -151,15 +151,13 @@ gateways:
     ]);
   });
 
-  test('a few lines of aliases of aliases do not become billions of values', () => {
+  test('a few lines of aliases of aliases do not become billions of values (or the test runs out of time)', () => {
     const lines = ['gateways: &a0 [x, x, x, x, x, x, x, x, x, x]'];
     for (let n = 1; n < 12; n += 1) lines.push(`k${n}: &a${n} [${`*a${n - 1}, `.repeat(10)}]`);
-    const start = performance.now();
     const found = faults(`${CLUSTER}${lines.join('\n')}\n`);
     expect(
       found.filter((fault) => /aliases up to here stand for more than 20,000 values/.test(fault)),
     ).toHaveLength(1);
-    expect(performance.now() - start).toBeLessThan(5_000);
   });
 
   test('tags mean nothing, and bring up nothing else', () => {
@@ -246,16 +244,14 @@ describe('files', () => {
     });
   });
 
-  test('a large file is read in seconds', () => {
+  test('a large file is read within the time of the test', () => {
     const entries = Array.from({ length: 20_000 }, (_, n) => `  c${n}: { bootstrap.servers: "h${n}:1" }`);
     const topics = Array.from({ length: 20_000 }, (_, n) => `t${n}`).join(', ');
     const mirror = (name: string, source: string): string =>
       `  - { name: ${name}, source: ${source}, destination: c0, topics: { include: [${topics}, /x.*/] } }`;
-    const start = performance.now();
     const found = ofFile(
       `clusters:\n${entries.join('\n')}\nmirrors:\n${mirror('a', 'c1')}\n${mirror('b', 'c2')}\n`,
     );
     expect(found).toHaveLength(20_001);
-    expect(performance.now() - start).toBeLessThan(15_000);
   });
 });
