@@ -1,6 +1,6 @@
 import type { Config } from '../config/types.ts';
 import { type Reached, reach } from './check-cluster.ts';
-import { checkMirror, type StateReaders } from './check-mirror.ts';
+import { checkMirror, type Claims, type StateReaders } from './check-mirror.ts';
 import { CheckReport } from './check-report.ts';
 import type { Io } from './io.ts';
 
@@ -22,9 +22,10 @@ export async function checkConnected(config: Config, readers: StateReaders, io: 
       if (found !== null) reached.set(found.name, found);
       faults += report.print(io);
     }
+    const claims: Claims = new Map();
     for (const mirror of config.mirrors) {
       const report = new CheckReport();
-      await checkMirror(mirror, reached, config, readers, report).catch((error: unknown) =>
+      await checkMirror(mirror, reached, config, readers, claims, report).catch((error: unknown) =>
         report.fault(`mirror ${mirror.name}`, error instanceof Error ? error.message : String(error)),
       );
       faults += report.print(io);

@@ -43,12 +43,16 @@ export interface ChainEnd {
   readonly clusterId: string;
 }
 
+/** Which mirror of the file means a topic of a destination, by `destination/topic`: patterns may overlap. */
+export type Claims = Map<string, string>;
+
 /** One mirror of the file: loops, rights, who else may write, and what would be done with each topic. */
 export async function checkMirror(
   mirror: MirrorConfig,
   reached: ReadonlyMap<string, Reached>,
   config: Config,
   readers: StateReaders,
+  claims: Claims,
   report: CheckReport,
 ): Promise<void> {
   const subject = `mirror ${mirror.name}`;
@@ -66,7 +70,13 @@ export async function checkMirror(
     return;
   }
   await Promise.all([source.cluster.refresh(null), destination.cluster.refresh(null)]);
-  const topics = chosenTopics(mirror, source.cluster);
+  const topics = chosenTopics(mirror, source.cluster).filter((topic) => {
+    const key = `${mirror.destination}/${topic}`;
+    const other = claims.get(key);
+    if (other === undefined) claims.set(key, mirror.name);
+    else report.fault(subject, `${topic} is meant by mirror ${other} too; a topic has one mirror`);
+    return other === undefined;
+  });
   const hidden = await missingLiterals(mirror, source, subject, report);
   const unreadable = await topicFaults(source, [...topics, ...hidden], sourceNeeds, { mayCreate: false });
   reportMissing(unreadable, subject, source.bootstrap, report);

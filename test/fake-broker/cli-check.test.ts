@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkMirror, type StateReaders } from '../../src/cli/check-mirror.ts';
+import { checkMirror, type Claims, type StateReaders } from '../../src/cli/check-mirror.ts';
 import type { Reached } from '../../src/cli/check-cluster.ts';
 import { CheckReport } from '../../src/cli/check-report.ts';
 import { loadText } from '../../src/config/index.ts';
@@ -38,6 +38,7 @@ async function reached(name: string, fake: FakeCluster): Promise<Reached> {
 async function check(
   include: string,
   readers: Partial<StateReaders> = {},
+  claims: Claims = new Map(),
 ): Promise<{ out: string; err: string; faults: number }> {
   const loaded = loadText(
     'isthmus.yaml',
@@ -56,7 +57,7 @@ mirrors: [{ name: m, source: east, destination: west, topics: { include: [${incl
     findLoops: async () => ({ loops: new Map(), notes: [] }),
     mirroredTopics: async () => [],
   };
-  await checkMirror(mirror, all, loaded.config, { ...none, ...readers }, report);
+  await checkMirror(mirror, all, loaded.config, { ...none, ...readers }, claims, report);
   let [out, err] = ['', ''];
   const io = { out: (text: string) => (out += text), err: (text: string) => (err += text) };
   const faults = report.print(io as unknown as Io);
@@ -110,4 +111,16 @@ test('a name that the source does not have is a fault', async () => {
   const { err, faults } = await check('nothing-here');
   expect(err).toMatch(/^mirror m: topic nothing-here does not exist on east$/m);
   expect(faults).toBe(1);
+});
+
+test('patterns that overlap are a fault for the topics there are, of the mirror that stands behind', async () => {
+  const claims = new Map([['west/pay-eu', 'first']]);
+  const { out, err, faults } = await check('/pay-.*/', {}, claims);
+  expect(err).toMatch(/^mirror m: pay-eu is meant by mirror first too; a topic has one mirror$/m);
+  expect(out).toMatch(/^mirror m: pay-us: 1 partition, /m);
+  expect(faults).toBe(1);
+  expect([...claims]).toEqual([
+    ['west/pay-eu', 'first'],
+    ['west/pay-us', 'm'],
+  ]);
 });
