@@ -50,6 +50,15 @@ const REFUSED: ReadonlySet<number> = new Set([
   ErrorCode.READ_ONLY_TOPIC,
 ]);
 
+/** Of these, what settings of topic or broker decide: tried again, and a mirror topic's own are put right before. */
+const OF_SETTINGS: ReadonlySet<number> = new Set([
+  ErrorCode.RECORD_LIST_TOO_LARGE,
+  ErrorCode.INVALID_TIMESTAMP,
+  ErrorCode.POLICY_VIOLATION,
+  ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+  ErrorCode.READ_ONLY_TOPIC,
+]);
+
 const UNAUTHORIZED: ReadonlySet<number> = new Set([
   ErrorCode.TOPIC_AUTHORIZATION_FAILED,
   ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
@@ -101,6 +110,7 @@ export function judgeProduceReply(
         'refused-by-broker',
         `${nameOf(ref)}: the destination refused offsets ${offsets} with ${said}; compare the topic's settings with what a mirror topic must be`,
         span.from,
+        OF_SETTINGS.has(errorCode),
       ),
     };
   }

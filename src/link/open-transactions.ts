@@ -1,8 +1,8 @@
 import { producerId } from '../../protocol/records/batch.ts';
 import type { Piece } from './pieces.ts';
 
-/** Ended transactions that are kept for a log that loses its tail. */
-const REMEMBERED = 1_000;
+/** Ended transactions that are kept for a log that loses its tail: few, for there may be thousands of partitions. */
+const REMEMBERED = 16;
 /** Of an id that a former owner wrote down: somewhere below everything that this one has seen. */
 const BEFORE = -1;
 

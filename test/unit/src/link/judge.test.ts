@@ -45,6 +45,16 @@ describe('a Produce reply', () => {
       expect(verdict.failure.message).toMatch(/orders-3.*100\.\.103.*105\.\.108/);
   });
 
+  test.each([
+    [ErrorCode.INVALID_TIMESTAMP, true],
+    [ErrorCode.POLICY_VIOLATION, true],
+    [ErrorCode.INVALID_RECORD, false],
+  ])('what settings refuse is tried again, a batch that is refused is not (%i)', (code, retriable) => {
+    expect(judgeProduceReply(ref, data, code, -1)).toMatchObject({
+      failure: { code: 'refused-by-broker', offset: 100, retriable },
+    });
+  });
+
   test('a missing right is retriable and says which one to grant', () => {
     const verdict = judgeProduceReply(ref, data, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1);
     expect(verdict).toMatchObject({ failure: { code: 'authorization', retriable: true } });
