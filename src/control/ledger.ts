@@ -146,6 +146,8 @@ export class Ledger {
       if (at >= 0) this.#waiting.splice(at, 1);
       waiting.settle(new StateAway(away), undefined);
     }
+    // some may have waited for one that was let go
+    if (this.#waiting.length > 0) this.#schedule();
     this.#tellIdle();
   }
 

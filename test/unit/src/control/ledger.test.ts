@@ -1,6 +1,7 @@
-import { beforeEach, describe, expect, test } from 'vitest';
-import { Ledger } from '../../../../src/control/ledger.ts';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { type Draft, Ledger } from '../../../../src/control/ledger.ts';
 import { Backoff } from '../../../../src/control/backoff.ts';
+import { StateAway } from '../../../../src/control/state/types.ts';
 import { FakeStore } from './support/fake-store.ts';
 import { mirrorRecord, partitionRecord, topicRecord } from './support/records.ts';
 
@@ -64,6 +65,78 @@ describe('the ledger', () => {
   test('a change that puts nothing writes nothing', async () => {
     expect(await ledger.update((draft) => draft.topic('orders')?.mirror)).toBe('east-to-west');
     expect(store.writes).toBe(0);
+  });
+});
+
+describe('a state partition out of reach', () => {
+  const other = { ...partitionRecord('MIRRORING'), partition: 1 };
+  const end = (partition: number) => store.view.partitions.get(`orders/${partition}`)?.persistedEnd;
+  const set = (partition: number, persistedEnd: number) => (draft: Draft) => {
+    const record = draft.partition('orders', partition);
+    if (record !== undefined) draft.put({ ...record, persistedEnd });
+  };
+  const stuck = Promise.withResolvers<void>();
+
+  beforeEach(async () => {
+    await store.write([{ put: other }]);
+    store.stuck.set('partition/orders/1', stuck.promise);
+  });
+
+  test('keeps changes of other records waiting for nothing', async () => {
+    const waits = ledger.update(set(1, 50));
+    await ledger.update(set(0, 60));
+    expect([end(0), end(1)]).toEqual([60, other.persistedEnd]);
+    stuck.resolve();
+    await waits;
+    expect(end(1)).toBe(50);
+  });
+
+  test('changes of its own records stay in order, also one that others share', async () => {
+    const gate = Promise.withResolvers<void>();
+    store.stuck.set('partition/orders/1', gate.promise);
+    const order: string[] = [];
+    const first = ledger.update(set(1, 50)).then(() => order.push('first'));
+    await Promise.resolve();
+    const both = ledger
+      .update((draft) => {
+        const record = draft.partition('orders', 1);
+        set(0, record?.persistedEnd ?? -1)(draft);
+      })
+      .then(() => order.push('both'));
+    const last = ledger.update(set(0, 99)).then(() => order.push('last'));
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+    expect(order).toEqual([]);
+    gate.resolve();
+    await Promise.all([first, both, last]);
+    expect(order).toEqual(['first', 'both', 'last']);
+    expect([end(0), end(1)]).toEqual([99, 50]);
+  });
+
+  test('who must not wait is told at once when it is known, and soon when it goes away meanwhile', async () => {
+    store.away.set('orders/1', 'its broker is down');
+    await expect(ledger.updateSoon(set(1, 50))).rejects.toThrow(StateAway);
+    expect(end(1)).toBe(other.persistedEnd);
+    store.away.clear();
+    const gate = Promise.withResolvers<void>();
+    store.stuck.set('partition/orders/1', gate.promise);
+    const onItsWay = ledger.updateSoon(set(1, 70));
+    onItsWay.catch(() => undefined);
+    await Promise.resolve();
+    const behind = ledger.updateSoon(set(1, 80));
+    behind.catch(() => undefined);
+    store.away.set('orders/1', 'its broker is down');
+    await expect(onItsWay).rejects.toThrow('its broker is down');
+    await expect(behind).rejects.toThrow('its broker is down');
+    await ledger.settled();
+    // the one on its way stands there in the end, the one behind was never done
+    gate.resolve();
+    await vi.waitFor(() => expect(end(1)).toBe(70));
+  });
+
+  test('what was never read is not decided over', async () => {
+    store.unknown.add('orders/1');
+    await expect(ledger.update(set(1, 50))).rejects.toThrow(StateAway);
+    await expect(ledger.update((draft) => draft.put(other))).rejects.toThrow(StateAway);
   });
 });
 

@@ -1,0 +1,196 @@
+import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
+import { buildBatch } from '../../protocol/records/build.ts';
+import { produceApi } from '../../protocol/schema/00-produce.ts';
+import { statePartitionOf } from '../../src/control/state/keys.ts';
+import type { DescribeRow } from '../../src/control/index.ts';
+import { Cluster } from '../../src/net/cluster.ts';
+import { InProcess } from '../integration/support/isthmus-in-process.ts';
+import { Topics } from '../integration/support/topics.ts';
+import { freePorts } from '../harness/free-port.ts';
+import { type KafkaCluster, startCluster } from '../harness/kafka-cluster.ts';
+import { until } from '../harness/until.ts';
+
+// Own fault: one state partition without a leader (a lost broker, the state topic with one replica) stopped every mirror
+// and every failover of its destination, also of topics whose state lay on brokers that were up.
+const source = inject('clusters').kafka39.bootstrap;
+const STATE = '__state-of-three';
+const STATE_PARTITIONS = 3;
+let kafka: KafkaCluster;
+let sourceTopics: Topics;
+const clusters: Cluster[] = [];
+const running: InProcess[] = [];
+
+beforeAll(async () => {
+  sourceTopics = new Topics(source);
+  kafka = await startCluster({
+    version: '4.4.0',
+    brokers: 3,
+    heapMb: 320,
+    properties: { 'transaction.state.log.replication.factor': '3', 'controlled.shutdown.enable': 'true' },
+  });
+}, 90_000);
+
+afterEach(async () => {
+  for (const one of running.splice(0)) await one.stop();
+  for (const cluster of clusters.splice(0)) await cluster.close();
+  await kafka.startAll();
+}, 60_000);
+
+afterAll(async () => {
+  await sourceTopics?.close();
+  await kafka?.destroy();
+});
+
+function connect(bootstrap: string): Cluster {
+  const cluster = new Cluster({ name: 'test', properties: { 'bootstrap.servers': bootstrap } });
+  clusters.push(cluster);
+  return cluster;
+}
+
+/** @returns the error code for the one batch */
+async function append(cluster: Cluster, topic: string, count: number): Promise<number> {
+  await cluster.refresh([topic]);
+  const leader = cluster.leaderOf(topic, 0);
+  if (leader === undefined) return -1;
+  const value = Buffer.from('v');
+  const records = Array.from({ length: count }, () => ({ key: 'k', value, timestamp: BigInt(Date.now()) }));
+  const connection = await cluster.connection(leader.nodeId, 'test');
+  const answer = await connection.call(
+    produceApi,
+    {
+      transactionalId: null,
+      acks: -1,
+      timeoutMs: 5_000,
+      topicData: [{ name: topic, partitionData: [{ index: 0, records: buildBatch({ records }) }] }],
+    },
+    { maxVersion: 9, timeoutMs: 10_000 },
+  );
+  return answer.responses[0]?.partitionResponses[0]?.errorCode ?? -1;
+}
+
+/** A name of a topic whose one partition's state lives in that state partition. */
+function topicIn(home: number, name: string): string {
+  for (let at = 0; ; at++) {
+    const topic = `${name}-${at}`;
+    if (statePartitionOf(topic, 0, STATE_PARTITIONS) === home) return topic;
+  }
+}
+
+async function yamlFor(stateTopic: string): Promise<{ yaml: string; port: number }> {
+  const [port, ...brokerPorts] = await freePorts(4);
+  const yaml = `clusters:
+  east: { bootstrap.servers: "${source}" }
+  west: { bootstrap.servers: "${kafka.bootstrap}" }
+gateways:
+  - { name: west, cluster: west, role: client, bind: "127.0.0.1:${port}", nodeIds: 1-3, brokerPorts: "${brokerPorts.join(',')}" }
+state: { topic: ${stateTopic}, partitions: ${STATE_PARTITIONS}, replication.factor: 1 }
+`;
+  return { yaml, port: port as number };
+}
+
+async function isthmus(yaml: string, port: number): Promise<InProcess> {
+  const one = new InProcess(yaml, { gateway: port, broker: 0 });
+  running.push(one);
+  return one.start();
+}
+
+/** Each state partition has one replica. */
+async function brokersOf(stateTopic: string): Promise<number[]> {
+  const cluster = connect(kafka.bootstrap);
+  await cluster.refresh([stateTopic]);
+  return [0, 1, 2].map((partition) => cluster.leaderOf(stateTopic, partition)?.nodeId ?? -1);
+}
+
+const rowOf = async (one: InProcess, topic: string) =>
+  (await one.rows('m')).find((row) => row.topic === topic);
+
+async function untilRow(
+  one: InProcess,
+  topic: string,
+  what: string,
+  good: (row: DescribeRow) => boolean,
+): Promise<DescribeRow> {
+  let last: DescribeRow | undefined;
+  try {
+    return await until(`${topic} ${what}`, async () => {
+      last = await rowOf(one, topic);
+      return last !== undefined && good(last) && last;
+    });
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${JSON.stringify(last)}`, { cause: error });
+  }
+}
+
+test('one state partition is away: what lives elsewhere goes on, is failed over and is written to', async () => {
+  const { yaml, port } = await yamlFor(STATE);
+  const first = await isthmus(yaml, port);
+  const holders = await brokersOf(STATE);
+  expect(new Set(holders).size).toBe(3);
+  const away = 2;
+  const topics = {
+    stopped: topicIn(1, 'stopped'),
+    live: topicIn(1, 'live'),
+    later: topicIn(0, 'later'),
+    awayStopped: topicIn(away, 'away-stopped'),
+    awayLive: topicIn(away, 'away-live'),
+  };
+  const east = connect(source);
+  for (const topic of Object.values(topics)) {
+    await sourceTopics.create(topic, 1);
+    await until('the source takes records', async () => (await append(east, topic, 10)) === 0);
+  }
+  await first.done('create', {
+    mirror: 'm',
+    topics: Object.values(topics),
+    options: { source: 'east', start: true },
+  });
+  await first.untilCaughtUp('m');
+  await first.done('failover', { mirror: 'm', topics: [topics.stopped, topics.awayStopped] });
+  for (const topic of [topics.stopped, topics.awayStopped]) {
+    await untilRow(first, topic, 'is failed over', ({ state }) => state === 'STOPPED');
+  }
+  const west = connect(`127.0.0.1:${port}`);
+  await until('a local producer', async () => (await append(west, topics.awayStopped, 1)) === 0);
+
+  await kafka.kill(holders[away] as number);
+  const named = new RegExp(`partition ${away} of the state topic ${STATE} on west is out of reach`);
+  await untilRow(first, topics.awayLive, 'shows why', ({ errorMessage }) => named.test(errorMessage ?? ''));
+  for (const topic of [topics.live, topics.awayLive]) {
+    await until('more at the source', async () => (await append(east, topic, 5)) === 0);
+  }
+  await untilRow(first, topics.live, 'goes on', ({ lag, destinationOffset, error }) => {
+    return lag === 0 && destinationOffset === 15 && error === null;
+  });
+  // what was STOPPED is written to where its state is known, and refused for now where it is not
+  await until('a local producer elsewhere', async () => (await append(west, topics.stopped, 1)) === 0);
+  expect(await append(west, topics.awayStopped, 1)).toBe(6);
+  const failover = await first.ask('failover', { mirror: 'm', topics: [topics.live, topics.awayLive] });
+  const errors = new Map(failover.topics?.map(({ topic, error }) => [topic, error?.message]));
+  expect(errors.get(topics.live)).toBeUndefined();
+  expect(errors.get(topics.awayLive)).toMatch(named);
+  await untilRow(first, topics.live, 'is failed over', ({ state }) => state === 'STOPPED');
+  await first.stop();
+
+  // a process that begins while it is away
+  const second = await isthmus(yaml, port);
+  const unread = await untilRow(second, topics.awayLive, 'is shown', ({ error }) => error !== null);
+  expect(unread.state).toBe('UNKNOWN');
+  expect(unread.errorMessage).toMatch(named);
+  const again = connect(`127.0.0.1:${port}`);
+  await until('a local producer', async () => (await append(again, topics.live, 1)) === 0);
+  expect(await append(again, topics.awayStopped, 1)).toBe(6);
+  await until('more at the source', async () => (await append(east, topics.later, 5)) === 0);
+  await untilRow(second, topics.later, 'goes on', ({ lag, destinationOffset, error }) => {
+    return lag === 0 && destinationOffset === 15 && error === null;
+  });
+
+  await kafka.start(holders[away] as number);
+  await untilRow(second, topics.awayLive, 'has caught up', ({ lag, destinationOffset, error }) => {
+    return lag === 0 && destinationOffset === 15 && error === null;
+  });
+  await until('its STOPPED topic is written to again', async () => {
+    return (await append(again, topics.awayStopped, 1)) === 0;
+  });
+  await second.done('failover', { mirror: 'm', topics: [topics.awayLive] });
+  await untilRow(second, topics.awayLive, 'is failed over', ({ state }) => state === 'STOPPED');
+}, 90_000);
