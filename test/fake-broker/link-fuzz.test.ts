@@ -6,7 +6,7 @@ import { LinkUnderTest, spellSource, spellStored } from './support/link-under-te
 
 /**
  * Everything at once, by seed: transactions in all states at the source; cuts, held answers, refusals, leader moves,
- * bounced brokers and lagging followers on both sides; partitions and whole links that leave in order or without a
+ * bounced brokers and lagging followers on both sides; destinations that lose what they had acknowledged; partitions and whole links that leave in order or without a
  * word and come back with an old end. The logs must be equal in the end, and nothing may have failed.
  *
  *     FUZZ_SEED=100 FUZZ_SEEDS=200 vitest run --project fake-broker test/fake-broker/link-fuzz
@@ -129,7 +129,7 @@ class Run {
     const key = (atSource ? [1, 3, 2] : [0, 0, 27, 27, 23, 3])[this.#upTo(atSource ? 3 : 6)] ?? 0;
     const node = 1 + this.#upTo(atSource ? 2 : 3);
     const p = this.#upTo(PARTITIONS);
-    const what = this.#upTo(9);
+    const what = this.#upTo(10);
     const when = this.#upTo(2) === 0 ? 'before' : 'after';
     this.story.push(`${atSource ? 'source' : 'destination'} ${what} key ${key} node ${node} partition ${p}`);
     if (what <= 1) {
@@ -154,7 +154,18 @@ class Run {
       await this.#leaveAndComeBack(p);
     } else if (what === 8 && this.#upTo(4) === 0) {
       await this.#restart();
+    } else if (what === 9 && this.#upTo(2) === 0) {
+      this.#loseTail(p);
     }
+  }
+
+  /** An unclean election: another broker leads, with less than was acknowledged. */
+  #loseTail(p: number): void {
+    const log = this.#fakes.to(p);
+    const leader = this.#fakes.destination.state.partition('t', p)?.leader ?? 1;
+    log.truncate(Math.max(0, log.end - this.#upTo(80)));
+    this.#fakes.destination.setLeader('t', p, (leader % 3) + 1);
+    this.story.push(`partition ${p} is cut at ${log.end}`);
   }
 
   async #leaveAndComeBack(p: number): Promise<void> {
@@ -186,6 +197,9 @@ class Run {
         epochBegins: async ({ partition }, start) => {
           const kept = (this.#epochs[partition] ?? []).filter((one) => one.epoch < start.epoch);
           this.#epochs[partition] = [...kept.filter((one) => one.offset <= start.offset), start];
+        },
+        rewound: async ({ partition }, { from }) => {
+          this.#persisted[partition] = Math.min(this.#persisted[partition] ?? 0, from);
         },
       },
     });
