@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
-import { freePort } from '../harness/free-port.ts';
 import { Cluster } from '../../src/net/cluster.ts';
 import { run } from '../unit/src/cli/fake-gateway.ts';
 
 // An address that nobody listens on stood three times in one line, beside the word "cluster" for a gateway.
 test('a gateway that is not there: its address once, then the cause', async () => {
-  const address = `127.0.0.1:${await freePort()}`;
+  const address = '127.0.0.1:1';
   const { code, err } = await run(['mirror', 'list', '--bootstrap-server', address]);
   expect({ code, err }).toEqual({
     code: 1,
@@ -14,7 +13,7 @@ test('a gateway that is not there: its address once, then the cause', async () =
 });
 
 test('dump of a cluster that is not there', async () => {
-  const address = `127.0.0.1:${await freePort()}`;
+  const address = '127.0.0.1:1';
   const { code, err } = await run(['dump', '--bootstrap-server', address, '--topic', 't']);
   expect({ code, err }).toEqual({
     code: 1,
@@ -23,7 +22,7 @@ test('dump of a cluster that is not there', async () => {
 });
 
 test('a cluster with a name: the name, then each address with its cause', async () => {
-  const addresses = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`];
+  const addresses = ['127.0.0.1:1', '127.0.0.1:2'];
   const east = new Cluster({ name: 'east', properties: { 'bootstrap.servers': addresses.join(',') } });
   await expect(east.connect()).rejects.toThrow(
     `cluster east can't be reached: ${addresses.map((one) => `${one}: connect-failed: connect ECONNREFUSED`).join('; ')}`,

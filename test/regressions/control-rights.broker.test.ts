@@ -120,7 +120,7 @@ test('verbs need the rights of the caller, appends our own; each advised command
 
   await follow(failed?.errorMessage ?? '');
   await one.untilCaughtUp('file');
-  expect((await one.rows('file'))[0]?.directWriters).toEqual(['User:ANONYMOUS']);
+  await one.untilRows('file', 'names who may write', (row) => row.directWriters?.join() === 'User:ANONYMOUS');
 
   await follow(refused.error?.message ?? '');
   await one.done('create', { mirror: 'm', options: { source: 'east' } });
