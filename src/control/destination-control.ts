@@ -45,7 +45,10 @@ export interface MirrorStatus {
 
 export interface ControlStatus {
   readonly destination: string;
+  /** Of the state as a whole: `stale` when any state partition is. */
   readonly freshness: string;
+  /** State partitions that are out of reach, with the reason and the way out. */
+  readonly stateOutages: readonly string[];
   readonly incarnation: number;
   readonly fenced: boolean;
   readonly mirrors: readonly MirrorStatus[];
@@ -257,7 +260,10 @@ export class DestinationControl implements MirrorReader {
         copier: store.view.mirrors.get(mirror.mirror)?.copier ?? 'link',
         states,
         lag: lagOf(rows),
-        error: this.#runners.get(mirror.mirror)?.error ?? this.#yaml.trouble(mirror.mirror),
+        error:
+          this.#runners.get(mirror.mirror)?.error ??
+          this.#yaml.trouble(mirror.mirror) ??
+          this.#outageOf(rows),
         drift: drift.filter((entry) => entry.mirror === mirror.mirror).map(({ message }) => message),
       };
     });
@@ -276,10 +282,23 @@ export class DestinationControl implements MirrorReader {
     return {
       destination: destinationName,
       freshness: store.freshness(),
+      stateOutages: [...store.outages().values()],
       incarnation: store.incarnation,
       fenced: store.fenced,
       mirrors: [...known, ...pending],
     };
+  }
+
+  /** Of verbs, which all need state partition 0, or of any partition. */
+  #outageOf(rows: readonly DescribeRow[]): string | null {
+    const { store } = this.#options;
+    const ofAll = store.outage();
+    if (ofAll !== null) return ofAll;
+    for (const { topic, partition } of rows) {
+      const outage = store.outage(topic, partition);
+      if (outage !== null) return outage;
+    }
+    return null;
   }
 
   /** One line for the log when the process is up. */

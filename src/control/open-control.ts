@@ -1,6 +1,7 @@
 import type { LinkSettings } from '../link/index.ts';
 import type { Cluster } from '../net/cluster.ts';
 import { DestinationControl } from './destination-control.ts';
+import { tellOtherStates } from './other-states.ts';
 import { KafkaSurroundings } from './surroundings.ts';
 import { TopicStateStore } from './state/index.ts';
 import type { MirrorEntry } from './yaml-mirrors.ts';
@@ -48,6 +49,7 @@ export async function openControl(options: OpenControlOptions): Promise<Destinat
   } finally {
     options.signal?.removeEventListener('abort', giveUp);
   }
+  void tellOtherStates(destination, state.topic, surroundings.closed);
   const control = new DestinationControl({
     destinationName: options.destinationName,
     stateTopic: state.topic,

@@ -49,6 +49,11 @@ export class KafkaSurroundings implements Surroundings {
   }
 
   /** Ends what waits for a cluster that does not answer. */
+  /** Aborted at the end. */
+  get closed(): AbortSignal {
+    return this.#abort.signal;
+  }
+
   close(): void {
     this.#abort.abort(new Error('Isthmus is stopping'));
   }
