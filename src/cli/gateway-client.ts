@@ -4,7 +4,7 @@ import { isthmusApi } from '../../protocol/schema/32001-isthmus.ts';
 import { parseBootstrapServers } from '../config/address.ts';
 import { connectTimeoutOf, judgeProperty } from '../config/client-properties.ts';
 import type { BrokerConnection } from '../net/connection.ts';
-import { connectToAny } from '../net/race.ts';
+import { ClusterUnreachableError, connectToAny } from '../net/race.ts';
 import { failed, type Io, usage } from './io.ts';
 import type { LossRow, PartitionRow } from './rows.ts';
 
@@ -56,11 +56,19 @@ export async function connectFromFlags(flags: ConnectionFlags, io: Io): Promise<
   }
   const servers = parseBootstrapServers(text);
   if (!servers.ok) throw usage(`--bootstrap-server: ${servers.message}`);
-  const { connection } = await connectToAny(text, servers.value, {
+  const options = {
     clientId: properties['client.id'] ?? 'isthmus-cli',
     connectTimeoutMs: connectTimeoutOf(properties),
-  });
-  return connection;
+  };
+  try {
+    return (await connectToAny(text, servers.value, options)).connection;
+  } catch (error) {
+    if (!(error instanceof ClusterUnreachableError) || !error.message.includes('peer-closed')) throw error;
+    throw failed(
+      `${error.message} (it took the connection and closed it, as a gateway does while its own cluster is out of ` +
+        'reach: its log says why)',
+    );
+  }
 }
 
 /** Connects, uses, and ends the connection whatever came of it. */
