@@ -55,6 +55,7 @@ export class LinkedPartitions {
   /** Partitions that any part of this process may have appended to: what the last process released no longer counts. */
   readonly #touched = new Set<string>();
   readonly #leaving = new Map<string, Promise<void>>();
+  readonly #failing = new Set<string>();
 
   constructor(options: LinkedPartitionsOptions) {
     this.#options = options;
@@ -72,7 +73,8 @@ export class LinkedPartitions {
 
   /** false for a partition that may be handed over now. */
   isBusy(ref: PartitionRef): boolean {
-    return this.#linked.has(keyOf(ref)) || this.#leaving.has(keyOf(ref));
+    const key = keyOf(ref);
+    return this.#linked.has(key) || this.#leaving.has(key) || this.#failing.has(key);
   }
 
   isLeaving(ref: PartitionRef): boolean {
@@ -187,8 +189,14 @@ export class LinkedPartitions {
       epochBegins: (ref, start) => writes.epochBegins(ref, start),
       rewound: (ref, lost, openIds) => writes.rewound(ref, lost, openIds),
       failed: (ref, failure) => {
+        const key = keyOf(ref);
         // A partition that was taken away meanwhile is stopped by whoever took it.
-        if (this.#linked.has(keyOf(ref))) void this.leave(ref).then(() => this.#options.failed(ref, failure));
+        if (!this.#linked.has(key)) return;
+        // Until the failure is on record it looks like one that is to be mirrored.
+        this.#failing.add(key);
+        void this.leave(ref)
+          .then(() => this.#options.failed(ref, failure))
+          .finally(() => this.#failing.delete(key));
       },
       mayAppend: ({ topic, partition }) => !signal.aborted && store.mayAppend(topic, partition),
       raiseMaxMessageBytes: (topic, bytes) =>

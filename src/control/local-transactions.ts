@@ -188,6 +188,7 @@ export function localTransactionsText(
   return (
     `a local transaction is open on topic ${topic} at ${cluster.name}: ${each.join('; ')}; its marker would stand in ` +
     `the mirror. See it with: ${tool} describe ${id}; let its application end it, or end it with: ${tool} ` +
-    `forceTerminateTransaction ${id} (Kafka 4.1 and later); then delete the topic, which holds its marker by then`
+    `forceTerminateTransaction --transactionalId '${first.transactionalId}' (newer releases have it, 4.4 does); then ` +
+    'delete the topic, which holds its marker by then'
   );
 }

@@ -6,8 +6,9 @@ import { LinkUnderTest, spellSource, spellStored } from './support/link-under-te
 
 /**
  * Everything at once, by seed: transactions in all states at the source; cuts, held answers, refusals, leader moves,
- * bounced brokers and lagging followers on both sides; destinations that lose what they had acknowledged; partitions and whole links that leave in order or without a
- * word and come back with an old end. The logs must be equal in the end, and nothing may have failed.
+ * bounced brokers and lagging followers on both sides; destinations that lose what they had acknowledged; partitions
+ * and whole links that leave in order or without a word and come back with an old end. The logs must be equal in the
+ * end, and nothing may have failed.
  *
  *     FUZZ_SEED=100 FUZZ_SEEDS=200 vitest run --project fake-broker test/fake-broker/link-fuzz
  *

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { KafkaClusterAdmin } from '../../src/control/cluster-admin.ts';
 import { Cluster } from '../../src/net/cluster.ts';
 import { runJava, runKafkaTool, startJava } from '../harness/java.ts';
+import type { KafkaVersion } from '../harness/kafka-home.ts';
 import { until } from '../harness/until.ts';
 import { InProcess, gatewayPorts, yamlOf } from '../integration/support/isthmus-in-process.ts';
 
@@ -48,6 +49,13 @@ async function start(which: (typeof releases)[number], name: string): Promise<In
   return one.start();
 }
 
+/** Runs a command of `kafka-transactions.sh` that a message advises, as it stands. */
+async function follow(release: KafkaVersion, text: string, command: string): Promise<string[]> {
+  const advised = new RegExp(`kafka-transactions\\.sh (--bootstrap-server \\S+ ${command} \\S+ '[^']+')`);
+  const words = (advised.exec(text)?.[1] ?? '').replaceAll("'", '').split(' ');
+  return runKafkaTool(release, 'org.apache.kafka.tools.TransactionsCommand', words);
+}
+
 const createTopic = (bootstrap: string, topic: string) =>
   runJava('4.4.0', 'AdminTool.java', [
     'create',
@@ -90,11 +98,10 @@ test.each(releases)(
       const owned = await admin.topicConfigs(topic);
       expect(owned.filter(({ isTopicOverride }) => isTopicOverride)).toEqual([]);
 
-      // the command that is advised is one that there is, and shows the partition
-      const [, described] = /: (kafka-transactions\.sh [^;]*? describe [^;]*);/.exec(text) ?? [];
-      const words = (described ?? '').replaceAll("'", '').split(' ').slice(1);
-      const shown = await runKafkaTool(release, 'org.apache.kafka.tools.TransactionsCommand', words);
+      // the commands that are advised are ones that there are: one shows the partition, one ends the transaction
+      const shown = await follow(release, text, 'describe');
       expect(shown.join('\n')).toContain(`${topic}-0`);
+      if (release === '4.4.0') await follow(release, text, 'forceTerminateTransaction');
     } finally {
       producer.stdin.write('abort\n');
       await producer.ended;

@@ -103,3 +103,31 @@ test('transactions that may not be seen: told, not refused', async () => {
   end();
   expect(told.filter((one) => one.includes('not every transactional id'))).toHaveLength(1);
 });
+
+// Own fault: between the failure of a link and its record the partition looked like one that is to be mirrored, and was
+// handed to the link again.
+test('a partition is not taken up again before its failure is on record', async () => {
+  under.start();
+  await create();
+  await vi.waitFor(() => expect(under.world.links.length > 0).toBe(true));
+  const { link } = under.world;
+  await link.mirrored({ topic: 'orders', partition: 0 }, 10);
+  await under.untilState('MIRRORING');
+  const known = Promise.withResolvers<void>();
+  const sleep = under.world.sleep.bind(under.world);
+  // the look at transactions takes its time
+  under.world.sleep = (ms, signal) => (ms === 5000 ? known.promise : sleep(ms, signal));
+  vi.spyOn(under.world.destination, 'localTransactions').mockReturnValueOnce(new Promise(() => undefined));
+  link.resumes.clear();
+  link.hooks.failed(
+    { topic: 'orders', partition: 0 },
+    { code: 'foreign-write', message: 'something else was written', offset: 10, retriable: false },
+  );
+  await under.after(20_000);
+  expect(under.record().state).toBe('MIRRORING');
+  expect(link.resumes.size).toBe(0);
+  known.resolve();
+  await under.untilState('FAILED');
+  expect(under.record()).toMatchObject({ retryAttempt: -1, errorMessage: 'something else was written' });
+  expect(link.resumes.size).toBe(0);
+});
