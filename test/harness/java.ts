@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { compiledHelpers, helperFolder } from './java-classes.ts';
@@ -104,7 +105,7 @@ export async function runJava(
   file: string,
   args: readonly string[],
 ): Promise<string[]> {
-  const port = args.includes('--leave-open') ? undefined : helperHost(version);
+  const port = args.includes('--leave-open') || !runsInHost(file) ? undefined : helperHost(version);
   if (port === undefined) return finish(startJava(version, file, args), file);
   const { code, stdout, stderr } = await runInHost(port, [file.replace(/\.java$/, ''), ...args]);
   const lines = stdout === '' ? [] : stdout.trimEnd().split('\n');
@@ -130,6 +131,10 @@ async function finish(java: JavaProcess, name: string): Promise<string[]> {
   if (code === 0) return [...java.lines];
   throw failed(name, code ?? signal, java.lines, java.stderr());
 }
+
+/** The host calls `run`: a helper that has but a `main` may end the process that it is in. */
+const runsInHost = (file: string): boolean =>
+  readFileSync(join(helperFolder, file), 'utf8').includes('public static int run(String[] ');
 
 function failed(name: string, code: number | string | null, lines: readonly string[], stderr: string): Error {
   return new Error(`${name} ended with ${code}\n${lines.slice(-20).join('\n')}\n${stderr}`);
