@@ -5,6 +5,7 @@ import { localTransactionsText } from './local-transactions.ts';
 import { type ExternalCopier, LinkedPartitions } from './linked-partitions.ts';
 import { PartitionWrites } from './partition-writes.ts';
 import type { Surroundings } from './ports.ts';
+import { ProgressKeeper } from './progress-keeper.ts';
 import { RepeatedNotes } from './repeated-notes.ts';
 import { SourceKeeper } from './source-keeper.ts';
 import { stateOf } from './states.ts';
@@ -39,13 +40,8 @@ export interface RetryLimits {
 /** KIP-1279's newest defaults are 100 ms, 5 min and 20; here the first pause is longer and the last shorter. */
 const defaultRetries: RetryLimits = { firstMs: 500, maxMs: 60_000, attempts: 20 };
 const roundMs = 250;
-const persistMs = 1000;
-/** The age of an idle source's last answer is written this often. */
-const idlePersistMs = 10_000;
 /** Source topics are looked at this often: gone, created anew, or with more partitions. */
 const watchMs = 15_000;
-/** A moved leader is found again within this time: not worth a line. */
-const passingMs = 3000;
 const closeStopsMs = 5000;
 const whoWritesMs = 5000;
 
@@ -66,8 +62,7 @@ export class MirrorRunner {
   readonly #notes: RepeatedNotes;
   /** What this process retried: retries that an older one used up do not count. */
   readonly #retried = new Set<string>();
-  readonly #persistedAt = new Map<string, number>();
-  #passingSince: number | null = null;
+  readonly #progress: ProgressKeeper;
   readonly #abort = new AbortController();
   #watchedAt = 0;
   #wake: (() => void) | null = null;
@@ -104,6 +99,14 @@ export class MirrorRunner {
       signal: this.#abort.signal,
       failed: (topic, message, retriable) => this.#failTopic(topic, message, retriable),
       changed: () => this.kick(),
+    });
+    this.#progress = new ProgressKeeper({
+      writes: this.#writes,
+      notes: this.#notes,
+      now: () => surroundings.now(),
+      records: () => this.#topics().flatMap((topic) => this.#partitions(topic)),
+      progress: (ref) => this.progress(ref),
+      worked: (ref) => this.#retries.worked(keyOf(ref)),
     });
     this.#stops = new StopRunner({
       mirror,
@@ -160,15 +163,11 @@ export class MirrorRunner {
   }
 
   async #run(): Promise<void> {
-    let persisted = 0;
     while (!this.#abort.signal.aborted && !this.#options.store.fenced) {
       try {
         await this.#round();
-        const now = this.#options.surroundings.now();
-        const due = now - persisted >= persistMs || now < persisted;
-        if (due) persisted = now;
-        await this.#persist(due);
-        this.#watch(now);
+        for (const topic of await this.#progress.round()) await this.#preparer.whenAligned(topic);
+        this.#watch(this.#options.surroundings.now());
       } catch (error) {
         if (error instanceof StateFenced) return;
         this.#notes.tell('mirror', error);
@@ -297,38 +296,6 @@ export class MirrorRunner {
     return open ? `${message}; ${open}` : message;
   }
 
-  /** @param due false: only the partitions that have just come to MIRRORING */
-  async #persist(due: boolean): Promise<void> {
-    const now = this.#options.surroundings.now();
-    const moved: { ref: PartitionRef; progress: LinkProgress }[] = [];
-    let passing: string | null = null;
-    for (const topic of this.#topics()) {
-      for (const record of this.#partitions(topic)) {
-        const ref = { topic: record.topic, partition: record.partition };
-        const progress = this.progress(ref);
-        if (progress === undefined || progress.phase !== 'mirroring') continue;
-        passing ??= progress.error;
-        if (!due && record.state === 'MIRRORING') continue;
-        const idleSince = now - (this.#persistedAt.get(keyOf(ref)) ?? 0);
-        if (!hasMoved(record, progress) && idleSince < idlePersistMs) continue;
-        this.#persistedAt.set(keyOf(ref), now);
-        // It appends again: the next failure is a new one.
-        if (progress.destinationEnd > record.persistedEnd) this.#retries.worked(keyOf(ref));
-        moved.push({ ref, progress });
-      }
-    }
-    this.#tellPassing(passing, now);
-    await this.#writes.progressed(moved);
-    for (const topic of new Set(moved.map(({ ref }) => ref.topic))) await this.#preparer.whenAligned(topic);
-  }
-
-  /** The log names what keeps a running mirror from going on, once it has lasted. */
-  #tellPassing(error: string | null, now: number): void {
-    this.#passingSince = error === null ? null : (this.#passingSince ?? now);
-    if (error !== null && now - (this.#passingSince ?? now) >= passingMs)
-      this.#notes.tell('mirroring', error);
-  }
-
   /** Ends released by the last process that this one never went near. */
   #untouchedEnds(): ReadonlyMap<string, number> {
     const ends = new Map<string, number>();
@@ -362,12 +329,4 @@ export class MirrorRunner {
 
 function keyOf(ref: PartitionRef): string {
   return partitionKey(ref.topic, ref.partition);
-}
-
-function hasMoved(record: PartitionRecord, progress: LinkProgress): boolean {
-  return (
-    record.state !== 'MIRRORING' ||
-    progress.destinationEnd > record.persistedEnd ||
-    progress.sourceHighWatermark > record.sourceEnd
-  );
 }

@@ -143,11 +143,12 @@ type StateChanged = Parameters<typeof partitionStateChanged.publish>[0];
 
 export function progressColumns(record: PartitionRecord, progress: LinkProgress): Partial<PartitionRecord> {
   const end = progress.destinationEnd >= 0 ? progress.destinationEnd : record.persistedEnd;
+  const known = withUnverified(record.unverified, progress.unverified);
   return {
     persistedEnd: end,
     lastMirrored: { offset: end - 1, sourceEpoch: end === 0 ? -1 : epochOf(record.epochs, end - 1) },
     openIds: progress.openIds,
-    unverified: stillLost(withUnverified(record.unverified, progress.unverified), end),
+    unverified: stillLost(progress.lost === null ? known : withLost(known, progress.lost), end),
     settledBy: progress.settledBy === 'none-needed' ? record.settledBy : progress.settledBy,
     ...sourceColumns(record, progress),
   };

@@ -15,8 +15,9 @@ beforeEach(async () => {
   await until('there is a link', () => under.world.links.length === 1);
   await under.world.link.mirrored(orders, 10);
   await until('its end is on record', () => under.record().persistedEnd === 10);
-  under.world.link.moveTo(orders, { destinationEnd: 4, lost: { from: 4, to: 10 } });
-  await under.world.link.hooks.rewound?.(orders, { from: 4, to: 10 }, [-9n]);
+  const lost = { from: 4, to: 10 };
+  under.world.link.moveTo(orders, { destinationEnd: 4, lost, openIds: [-9n] });
+  await under.world.link.hooks.rewound?.(orders, lost, [-9n]);
 });
 afterEach(() => under.close());
 
