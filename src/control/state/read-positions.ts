@@ -53,10 +53,10 @@ export class ReadPositions {
     return this.#positions[partition]?.next ?? 0;
   }
 
-  freshness(partition: number): Freshness {
+  freshness(partition: number, now: Instant = this.#clock()): Freshness {
     const fresh = this.#positions[partition]?.fresh ?? null;
     if (fresh === null) return 'loading';
-    return this.#failure === null && elapsed(fresh, this.#clock()) <= FRESH_MS ? 'fresh' : 'stale';
+    return this.#failure === null && elapsed(fresh, now) <= FRESH_MS ? 'fresh' : 'stale';
   }
 
   /** Resolves when the partition was read to its end by a fetch sent after `moment` (performance.now). */

@@ -2,21 +2,21 @@ import { randomUUID } from 'node:crypto';
 import type { Freshness } from '../../gateway/ports.ts';
 import type { Cluster } from '../../net/cluster.ts';
 import { lifecycle } from '../../observe/channels.ts';
-import { type Clock, systemClock } from './clock.ts';
-import { encodeRecord } from './codec.ts';
+import { type Clock, type Instant, systemClock } from './clock.ts';
 import { CommandLoop } from './command-loop.ts';
 import { CommandClient } from './command-client.ts';
 import { COMMAND_LANE } from './command-producer.ts';
 import { FollowedView } from './followed-view.ts';
 import { Homes } from './homes.ts';
-import { keyOfChange, keyText, placementOf } from './keys.ts';
+import { keyOfChange, placementOf } from './keys.ts';
 import { LEASE_MS } from './lease.ts';
 import { Leases } from './leases.ts';
 import { OldResults } from './old-results.ts';
 import { Outages } from './outages.ts';
+import { OwnerRecords } from './owner-records.ts';
 import { OwnerWriters } from './owner-writers.ts';
 import { GRACE_MS, Ownership } from './ownership.ts';
-import { PlacedEntries, endsByHome } from './placed-entries.ts';
+import { PlacedEntries } from './placed-entries.ts';
 import { producerLanes } from './producer-requests.ts';
 import { StateClosed, pause } from './retry.ts';
 import { FETCH_LANE, StateReader } from './state-reader.ts';
@@ -91,6 +91,7 @@ export class TopicStateStore implements StateStore {
   readonly #oldResults: OldResults;
   readonly #fencedListeners: ((error: Error) => void)[] = [];
   readonly #commands: CommandClient;
+  readonly #ownRecords: OwnerRecords;
   readonly #loaded = Promise.withResolvers<void>();
   #reader: StateReader | null = null;
   #owner: Owner | null = null;
@@ -115,6 +116,12 @@ export class TopicStateStore implements StateStore {
     this.#oldResults = new OldResults(this.view);
     this.#leases = new Leases(this.#clock, settings.partitions, options.leaseMs ?? LEASE_MS);
     this.#commands = new CommandClient(cluster, settings.topic, this.#instanceId, this.#abort.signal);
+    this.#ownRecords = new OwnerRecords({
+      partitions: settings.partitions,
+      instanceId: this.#instanceId,
+      incarnation: () => this.incarnation,
+      commit: (records) => this.#commit([], records),
+    });
     this.#loaded.promise.catch(() => undefined);
   }
 
@@ -225,7 +232,7 @@ export class TopicStateStore implements StateStore {
       staged: this.#followed.staged,
       clock: this.#clock,
       signal,
-      writeOwners: (partitions) => this.#writeOwners(partitions, () => ({ released: false, ends: {} })),
+      writeOwners: (partitions) => this.#ownRecords.claim(partitions),
       reveal: (partition) => this.#followed.reveal(partition),
       onFailed: (error) => this.#fence(error),
     });
@@ -288,13 +295,14 @@ export class TopicStateStore implements StateStore {
       topic === undefined
         ? Array.from({ length: this.#homes.count }, (_, home) => home)
         : this.#homes.ofTopic(topic, this.view.topics.get(topic)?.partitions ?? 0);
-    for (const home of homes) if (this.#freshnessOf(home) !== 'fresh') return 'stale';
+    const now = this.#clock();
+    for (const home of homes) if (this.#freshnessOf(home, now) !== 'fresh') return 'stale';
     return 'fresh';
   }
 
-  #freshnessOf(home: number): Freshness {
+  #freshnessOf(home: number, now: Instant = this.#clock()): Freshness {
     if (this.#followed.staged.holds(home)) return 'stale';
-    return this.#reader?.positions.freshness(home) === 'fresh' ? 'fresh' : 'stale';
+    return this.#reader?.positions.freshness(home, now) === 'fresh' ? 'fresh' : 'stale';
   }
 
   whenLoaded(): Promise<void> {
@@ -348,47 +356,14 @@ export class TopicStateStore implements StateStore {
       const last = (async () => {
         await Promise.race([this.#commandLoop?.idle(), pause(COMMAND_END_MS, timeout.signal)]);
         this.#leases.end();
-        if (released !== undefined) await this.#release(released);
+        const inReach = this.#owner?.ownership.owned.filter((home) => this.#outageOf(home) === null);
+        if (released !== undefined) await this.#ownRecords.release(inReach ?? [], released);
       })();
       last.catch(() => undefined);
       await Promise.race([last.catch(() => undefined), pause(CLOSE_TIMEOUT_MS, timeout.signal)]);
       timeout.abort();
     }
     this.#shutDown(new StateClosed('the state store was closed'));
-  }
-
-  /** Each state partition by itself: one that is out of reach is not waited for, and not released. */
-  async #release(released: ReadonlyMap<string, number>): Promise<void> {
-    const ends = endsByHome(released, this.#homes.count);
-    const inReach = (this.#owner?.ownership.owned ?? []).filter((home) => this.#outageOf(home) === null);
-    await Promise.allSettled(
-      inReach.map((home) =>
-        this.#writeOwners([home], (partition) => ({ released: true, ends: ends[partition] ?? {} })),
-      ),
-    );
-  }
-
-  async #writeOwners(
-    partitions: readonly number[],
-    state: (partition: number) => Pick<OwnerRecord, 'released' | 'ends'>,
-  ): Promise<void> {
-    await this.#commit(
-      [],
-      partitions.map((partition) => this.#ownerRecord(partition, state(partition))),
-    );
-  }
-
-  #ownerRecord(statePartition: number, state: Pick<OwnerRecord, 'released' | 'ends'>): OwnerRecord {
-    const { released, ends } = state;
-    return {
-      kind: 'owner',
-      statePartition,
-      instanceId: this.#instanceId,
-      incarnation: this.incarnation,
-      released,
-      ends,
-      at: Date.now(),
-    };
   }
 
   /** One transaction per state partition; partition 0 after the others. Resolves when all is read back. */
@@ -416,13 +391,10 @@ export class TopicStateStore implements StateStore {
     const { writers, ownership, outages } = this.#owner;
     const now = this.#clock();
     const othersMs = this.#leases.age(0) > LATE_MS ? HEARTBEAT_MS : KEEP_ALIVE_MS;
-    const state = { released: false, ends: {} };
     for (const partition of writers.idleFor(now, (index) => (index === 0 ? HEARTBEAT_MS : othersMs))) {
       if (!ownership.owns(partition)) continue;
-      const record = this.#ownerRecord(partition, state);
-      const entry = { key: keyText(record), value: encodeRecord(record, this.incarnation) };
       // a refusal would be a fault of the topic's settings and shows at the next write of somebody who waits for it
-      writers.heartbeat(partition, entry).catch(() => undefined);
+      writers.heartbeat(partition, this.#ownRecords.heartbeat(partition)).catch(() => undefined);
     }
     const old = this.#oldResults.due(now);
     if (old.length > 0) this.#commit([], [], old).catch(() => undefined);
