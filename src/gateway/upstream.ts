@@ -32,6 +32,8 @@ export interface BrokerAddress {
 }
 
 const SMALLEST_RESPONSE = 4;
+/** How long a broker may take for what a client sent before it went. */
+const LEAVING_MS = 5_000;
 /** How long an address may be silent before the next one is tried beside it (case P18). */
 const NEXT_ADDRESS_AFTER_MS = 300;
 
@@ -41,6 +43,7 @@ export class Upstream {
   readonly #awaiting = new Fifo<Awaiting>();
   #handlers: UpstreamHandlers | null = null;
   #closed: { cause: CloseCause; detail: string } | null = null;
+  #sentUnanswered = false;
 
   private constructor(broker: BrokerAddress, limits: GatewayLimits, opened: (error: string | null) => void) {
     this.broker = broker;
@@ -141,7 +144,8 @@ export class Upstream {
       awaiting?.lost(this.#closed?.cause ?? 'local-close', false);
       return true;
     }
-    if (awaiting !== null) this.#awaiting.push(awaiting);
+    if (awaiting === null) this.#sentUnanswered = true;
+    else this.#awaiting.push(awaiting);
     return this.#socket.write(chunks);
   }
 
@@ -157,9 +161,12 @@ export class Upstream {
     this.#socket.end(cause, detail);
   }
 
-  /** What was written still leaves (acks=0 data of a client that has gone). */
+  /**
+   * What was written still leaves. acks=0 data of a client that has gone is lost when the broker can't answer what stood
+   * before it, so the broker's own end is waited for then, and only then: a Fetch may keep it busy for long.
+   */
   endAfterWrites(cause: CloseCause, detail = ''): void {
-    this.#socket.endAfterWrites(cause, detail);
+    this.#socket.endAfterWrites(cause, detail, LEAVING_MS, this.#sentUnanswered);
   }
 
   #onFrame(frame: Buffer): void {

@@ -41,6 +41,7 @@ export interface ConnectOptions extends FramedOptions {
 }
 
 const KEEP_ALIVE_DELAY_MS = 30_000;
+const GRACE_MS = 5_000;
 
 export class FramedSocket {
   /** `host:port` of the other side, for texts. */
@@ -249,16 +250,17 @@ export class FramedSocket {
   /**
    * Ends in order: no more frames are delivered, what was written is still sent, and what comes is read and dropped until
    * the peer ends too, all for at most `graceMs`. A socket closed with bytes unread is reset by the system, which then
-   * drops whatever the peer has not taken yet.
+   * drops whatever the peer has not taken yet. Where nothing hangs on that, `forPeer` false does not wait for the peer.
    */
-  endAfterWrites(cause: CloseCause, detail = '', graceMs = 5_000): void {
+  endAfterWrites(cause: CloseCause, detail = '', graceMs = GRACE_MS, forPeer = true): void {
     if (this.#state === 'closed' || this.#state === 'closing') return;
     this.#note(cause, detail);
     this.#state = 'closing';
     this.#assembler.stop();
     this.#clearTimer();
     this.#socket.resume();
-    this.#socket.end();
+    if (forPeer) this.#socket.end();
+    else this.#socket.end(() => this.#socket.destroy());
     this.#timer = setTimeout(() => this.#socket.destroy(), graceMs);
     this.#timer.unref();
   }

@@ -97,8 +97,11 @@ function raw(port: number): Socket {
   return socket;
 }
 
-async function rawServer(onSocket: (socket: Socket) => void): Promise<number> {
-  const server: Server = createServer((socket) => {
+async function rawServer(
+  onSocket: (socket: Socket) => void,
+  options: { allowHalfOpen?: boolean } = {},
+): Promise<number> {
+  const server: Server = createServer(options, (socket) => {
     socket.on('error', () => undefined);
     cleanups.push(() => {
       socket.destroy();
@@ -246,7 +249,8 @@ describe('a framed connection', () => {
     served.peers[0]?.peer.endAfterWrites('request-refused', 'why');
     await vi.waitFor(() => expect(seen.closed?.cause).toBe('peer-closed'));
     expect(seen.frames.map(String)).toEqual(['last words']);
-    expect(served.peers[0]?.seen.closed).toEqual({ cause: 'request-refused', detail: 'why' });
+    const end = { cause: 'request-refused', detail: 'why' };
+    await vi.waitFor(() => expect(served.peers[0]?.seen.closed).toEqual(end));
   });
 
   test('internal-error: a fault of ours ends the connection, not the process', async () => {
@@ -259,6 +263,35 @@ describe('a framed connection', () => {
     served.peers[0]?.peer.write(frame('answer'));
     await vi.waitFor(() => expect(seen.closed?.cause).toBe('internal-error'));
     expect(seen.closed?.detail).toMatch(/a bug/);
+  });
+
+  test.each([
+    ['waits for the peer, reading and dropping what comes', true],
+    ['does not, where nothing hangs on the peer', false],
+  ])('endAfterWrites %s', async (_, forPeer) => {
+    const received = Promise.withResolvers<void>();
+    let end: () => void = () => undefined;
+    const port = await rawServer(
+      (socket) => {
+        socket.on('data', () => socket.write(Buffer.concat(frame('unread'))));
+        socket.once('end', () => received.resolve());
+        end = () => void socket.end();
+      },
+      { allowHalfOpen: true },
+    );
+    const seen = recorder();
+    const socket = client(port, seen);
+    socket.write(frame('question'));
+    socket.pauseReading();
+    await vi.waitFor(() => expect(socket.state).toBe('open'));
+    socket.endAfterWrites('local-close', 'the client went', 60_000, forPeer);
+    await received.promise;
+    if (forPeer) {
+      expect(socket.state).toBe('closing');
+      end();
+    }
+    await vi.waitFor(() => expect(seen.closed).toEqual({ cause: 'local-close', detail: 'the client went' }));
+    expect(seen.frames).toEqual([]);
   });
 
   test('idle-timeout: nothing was received for too long', async () => {
