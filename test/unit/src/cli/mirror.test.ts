@@ -526,6 +526,10 @@ describe('reading verbs', () => {
       'its state is not up to date, writers to mirrored topics are told',
     ],
     [{ freshness: 'loading', fenced: false }, 'its state was not read yet, clients wait'],
+    [
+      { freshness: 'stale', fenced: false, stateOutages: ['partition 2 of the state topic is out of reach'] },
+      'its state is out of reach in part, writers to the mirrored topics concerned are told to try again; run by process 3 since its state began\npartition 2 of the state topic is out of reach',
+    ],
     [{ freshness: 'fresh', fenced: true }, 'another process took it over'],
   ])('a destination in words: %o', (more, words) => {
     const told = destinationText({ destination: 'west', incarnation: 3, ...more });
