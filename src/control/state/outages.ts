@@ -4,8 +4,8 @@ import type { Ownership } from './ownership.ts';
 import type { StateReader } from './state-reader.ts';
 import type { StateTopicSettings } from './state-topic.ts';
 
-/** A write that is tried for so long counts as an outage, like a read (`FRESH_MS`). */
-const STUCK_MS = 3_000;
+/** A write that is tried for so long counts as an outage: a coordinator that moves takes a broker's session time. */
+const STUCK_MS = 10_000;
 
 /** Which state partitions are out of reach, why, and what to do; told in the log when that changes. */
 export class Outages {
@@ -68,8 +68,7 @@ export class Outages {
   #why(partition: number): string | null {
     const { positions } = this.#reader;
     const stuck = this.#writers.stuckFor(partition, STUCK_MS);
-    const isFresh = positions.freshness(partition) === 'fresh';
-    if (!isFresh) return positions.gap(partition);
+    if (positions.isOutOfReach(partition)) return positions.gap(partition);
     if (!this.#ownership.owns(partition)) return stuck ?? 'it was not taken over yet';
     return stuck;
   }

@@ -6,6 +6,9 @@ import type { CommittedRead } from './committed-records.ts';
 /** Freshness of DESIGN section 7. */
 export const FRESH_MS = 3_000;
 
+/** Without an error it may be we who are slow: so long nothing is refused or given up for it. */
+const SILENT_MS = 10_000;
+
 interface Position {
   next: number;
   lso: number;
@@ -57,6 +60,13 @@ export class ReadPositions {
     const fresh = this.#positions[partition]?.fresh ?? null;
     if (fresh === null) return 'loading';
     return this.#failure === null && elapsed(fresh, now) <= FRESH_MS ? 'fresh' : 'stale';
+  }
+
+  /** It can't be read, and not for a moment only: not the same as stale, which is about what is believed. */
+  isOutOfReach(partition: number): boolean {
+    const position = this.#positions[partition];
+    if (position === undefined || position.fresh === null) return true;
+    return elapsed(position.fresh, this.#clock()) > (position.error === '' ? SILENT_MS : FRESH_MS);
   }
 
   /** Resolves when the partition was read to its end by a fetch sent after `moment` (performance.now). */
