@@ -8,7 +8,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.Future;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.TransactionState;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -35,10 +38,12 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * --acks                                 a line for each record: {"partition","offset","fate"}
  * --config NAME=VALUE                    producer setting, may be repeated
  *
- * Prints STARTED once the first record is acknowledged, and at the end one JSON line with what was done.
+ * Ends when the markers of all its transactions stand. Prints STARTED once the first record is acknowledged, and at the end one JSON line with what was done.
  */
 public class Produce {
     static final String[] CODECS = {"none", "gzip", "snappy", "lz4", "zstd"};
+
+    static final Set<TransactionState> OVER = Set.of(TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT, TransactionState.EMPTY);
 
     record Sent(Future<RecordMetadata> ack) {}
 
@@ -141,6 +146,25 @@ public class Produce {
         // close() would abort what is to stay open.
         if (leaveOpen) Runtime.getRuntime().halt(0);
         for (Writer writer : writers) writer.producer.close();
+        if (transactional) awaitMarkers(producers);
+    }
+
+    /**
+     * A commit or an abort is answered before its markers stand in the partitions: until they do, a consumer's last
+     * stable offset lies below what was ended.
+     */
+    static void awaitMarkers(int producers) throws Exception {
+        Properties config = new Properties();
+        config.put("bootstrap.servers", need("bootstrap"));
+        List<String> ids = new ArrayList<>();
+        for (int i = 0; i < producers; i++) ids.add(transactionalId(i));
+        try (Admin admin = Admin.create(config)) {
+            while (!admin.describeTransactions(ids).all().get().values().stream().allMatch(one -> OVER.contains(one.state()))) Thread.sleep(10);
+        }
+    }
+
+    static String transactionalId(int index) {
+        return args.getOrDefault("transactional-id", need("topic")) + "-" + index;
     }
 
     static Writer open(String mode, String codec, int index) {
@@ -151,7 +175,7 @@ public class Produce {
         config.put("linger.ms", "5");
         config.put("acks", "all");
         config.put("enable.idempotence", String.valueOf(!mode.equals("plain")));
-        if (transactional) config.put("transactional.id", args.getOrDefault("transactional-id", need("topic")) + "-" + index);
+        if (transactional) config.put("transactional.id", transactionalId(index));
         config.putAll(extra);
         Writer writer = new Writer();
         writer.producer = new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
