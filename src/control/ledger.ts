@@ -15,8 +15,8 @@ export { Draft } from './draft.ts';
 export class Ledger {
   readonly #store: Pick<StateStore, 'view' | 'write' | 'outage'>;
   #waiting: Waiting[] = [];
-  /** Keys of the changes under way. */
-  readonly #taken = new Set<string>();
+  /** Changes under way: their keys are taken. */
+  readonly #underWay = new Set<Group>();
   readonly #pending = new Set<Waiting>();
   readonly #idle = new Set<() => void>();
   #scheduled = false;
@@ -40,7 +40,7 @@ export class Ledger {
   }
 
   /**
-   * As `update`, for who must not wait for a state partition that is out of reach.
+   * As `update`, for who must not wait for a state partition that is out of reach, nor behind who does.
    * @throws StateAway: nothing was done, or it was on its way already and will stand there, in its order, when the
    *   state partition is back
    */
@@ -50,7 +50,7 @@ export class Ledger {
 
   /** Resolves when no change is waiting or being written, those apart that wait for a state partition out of reach. */
   async settled(): Promise<void> {
-    while ([...this.#pending].some((waiting) => this.#awayOf(waiting) === null)) {
+    while (this.#stuck().size < this.#pending.size) {
       await new Promise<void>((resolve) => this.#idle.add(resolve));
     }
   }
@@ -89,7 +89,7 @@ export class Ledger {
     this.#waiting = [];
     const draft = new Draft(this.#store.view);
     /** Of changes under way, and of those of this round that wait for them: nobody overtakes on a key. */
-    const blocked = new Set(this.#taken);
+    const blocked = new Set([...this.#underWay].flatMap(({ keys }) => [...keys]));
     const groups = new Groups();
     for (const waiting of round) {
       const attempt = draft.fork();
@@ -124,13 +124,13 @@ export class Ledger {
   async #write(group: Group): Promise<void> {
     let failure: Error | null = null;
     if (group.changes.length > 0) {
-      for (const key of group.keys) this.#taken.add(key);
+      this.#underWay.add(group);
       try {
         await this.#store.write(group.changes);
       } catch (error) {
         failure = error as Error;
       }
-      for (const key of group.keys) this.#taken.delete(key);
+      this.#underWay.delete(group);
     }
     for (const { waiting, value } of group.of) waiting.settle(failure, value);
     this.#tellIdle();
@@ -139,9 +139,8 @@ export class Ledger {
 
   /** Who must not wait is let go when a state partition goes away meanwhile. */
   #look(): void {
-    for (const waiting of this.#pending) {
-      const away = waiting.isPatient ? null : this.#awayOf(waiting);
-      if (away === null) continue;
+    for (const [waiting, away] of this.#stuck()) {
+      if (waiting.isPatient) continue;
       const at = this.#waiting.indexOf(waiting);
       if (at >= 0) this.#waiting.splice(at, 1);
       waiting.settle(new StateAway(away), undefined);
@@ -158,6 +157,26 @@ export class Ledger {
     }
     for (const resolve of this.#idle) resolve();
     this.#idle.clear();
+  }
+
+  /** What can't be written now, with the reason: its state partition is out of reach, or that of a change before it. */
+  #stuck(): ReadonlyMap<Waiting, string> {
+    const stuck = new Map<Waiting, string>();
+    const keys = new Map<string, string>();
+    for (const group of this.#underWay) {
+      const away = first(group.of, ({ waiting }) => this.#awayOf(waiting));
+      if (away === null) continue;
+      for (const key of group.keys) keys.set(key, away);
+      for (const { waiting } of group.of) if (this.#pending.has(waiting)) stuck.set(waiting, away);
+    }
+    for (const waiting of this.#waiting) {
+      const away = this.#awayOf(waiting) ?? first(waiting.touched.keys(), (key) => keys.get(key) ?? null);
+      if (away === null) continue;
+      stuck.set(waiting, away);
+      // who is not patient goes, and holds up nobody
+      if (waiting.isPatient) for (const key of waiting.touched.keys()) keys.set(key, away);
+    }
+    return stuck;
   }
 
   #awayOf({ touched }: Waiting): string | null {
@@ -184,6 +203,14 @@ interface Group {
   readonly keys: Set<string>;
   readonly changes: StateChange[];
   readonly of: { readonly waiting: Waiting; readonly value: unknown }[];
+}
+
+function first<T>(items: Iterable<T>, look: (item: T) => string | null): string | null {
+  for (const item of items) {
+    const found = look(item);
+    if (found !== null) return found;
+  }
+  return null;
 }
 
 function tried(change: Waiting['change'], draft: Draft): { error: Error | null; value: unknown } {

@@ -140,18 +140,30 @@ export class VerbRunner {
       if (plan.error !== null) return refused(plan.error, plan.topics);
       const wrong = wholeError(request, plan.topics);
       if (wrong !== null) return refused(wrong, plan.topics);
-      await this.#ledger.updateSoon((draft) => plan.commit(draft, command.issuedAt));
-      return {
-        changes: [],
-        ok: true,
-        topics: plan.topics,
-        report: { steps: plan.steps, notes: plan.notes },
-      };
+      const topics = await this.#commit(plan, command.issuedAt);
+      const late = wholeError(request, topics);
+      if (late !== null) return refused(late, topics);
+      return { changes: [], ok: true, topics, report: { steps: plan.steps, notes: plan.notes } };
     } catch (error) {
       if (error instanceof StateFenced) throw error;
       if (error instanceof StateAway) return refused(awayError(error), []);
       return refused(asVerbError(error), []);
     }
+  }
+
+  /** @returns the plan's topics, those with an error whose part of it could not be written now */
+  async #commit(plan: Plan, at: number): Promise<readonly TopicError[]> {
+    const written = await Promise.allSettled(
+      plan.commits.map((commit) => this.#ledger.updateSoon((draft) => commit.put(draft, at))),
+    );
+    const away = new Map<string, VerbError>();
+    for (const [index, one] of written.entries()) {
+      if (one.status === 'fulfilled') continue;
+      const topic = plan.commits[index]?.topic ?? null;
+      if (topic === null || !(one.reason instanceof StateAway)) throw one.reason;
+      away.set(topic, awayError(one.reason));
+    }
+    return plan.topics.map((known) => ({ ...known, ...away.get(known.topic) }));
   }
 
   async #planAgain(request: VerbRequest, command: CommandRecord): Promise<Plan | 'done'> {

@@ -62,10 +62,15 @@ export async function planCreate(world: VerbWorld, request: VerbRequest): Promis
         ...(start?.steps ?? []),
       ],
       notes: start?.notes ?? [],
-      commit(draft, at) {
-        commitMirror(draft, record(at));
-        start?.commit(draft, at);
-      },
+      commits: [
+        {
+          topic: null,
+          put(draft, at) {
+            commitMirror(draft, record(at));
+            for (const commit of start?.commits ?? []) commit.put(draft, at);
+          },
+        },
+      ],
     };
   } catch (error) {
     return refusedPlan(error);

@@ -25,15 +25,20 @@ export function planDelete(world: VerbWorld, request: VerbRequest): Plan {
         `failback from ${world.destinationName} needs this record: without it the old source's topics can't be ` +
           'adopted and everything is copied again. The topics themselves stay as they are',
       ],
-      commit(draft, at) {
-        const record = draft.mirror(mirror.name);
-        if (record === undefined || record.deletedAt !== null) return;
-        draft.put({ ...record, deletedAt: at });
-        for (const { topic: name } of topics) {
-          const topic = draft.topic(name);
-          if (topic?.mirror === mirror.name) draft.put({ ...topic, mirror: null });
-        }
-      },
+      commits: [
+        {
+          topic: null,
+          put(draft, at) {
+            const record = draft.mirror(mirror.name);
+            if (record === undefined || record.deletedAt !== null) return;
+            draft.put({ ...record, deletedAt: at });
+            for (const { topic: name } of topics) {
+              const topic = draft.topic(name);
+              if (topic?.mirror === mirror.name) draft.put({ ...topic, mirror: null });
+            }
+          },
+        },
+      ],
     };
   } catch (error) {
     return refusedPlan(error);

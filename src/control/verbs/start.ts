@@ -32,10 +32,15 @@ export async function planStart(world: VerbWorld, request: VerbRequest): Promise
     }
     return {
       ...plan,
-      commit(draft, at) {
-        plan.commit(draft, at);
-        rememberChoice(draft, mirror.name, request.options.remember ?? include);
-      },
+      commits: [
+        {
+          topic: null,
+          put(draft, at) {
+            for (const commit of plan.commits) commit.put(draft, at);
+            rememberChoice(draft, mirror.name, request.options.remember ?? include);
+          },
+        },
+      ],
     };
   } catch (error) {
     return refusedPlan(error);

@@ -42,9 +42,10 @@ export async function planStop(world: VerbWorld, request: VerbRequest): Promise<
       existing: topics.map(({ topic }) => topic),
       steps: topics.flatMap((topic) => forecast(world, mirror.name, topic)),
       notes: [],
-      commit(draft, at) {
-        for (const { topic } of topics) commitStop(draft, mirror, topic, acceptDamage, at);
-      },
+      commits: topics.map(({ topic }) => ({
+        topic,
+        put: (draft, at) => commitStop(draft, mirror, topic, acceptDamage, at),
+      })),
     };
   } catch (error) {
     return refusedPlan(error);

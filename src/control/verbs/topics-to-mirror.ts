@@ -81,9 +81,10 @@ export async function planTopics(
     existing: candidates.filter(({ destination }) => destination !== null).map(({ source }) => source.name),
     steps: candidates.map(({ step }) => step),
     notes,
-    commit(draft, at) {
-      for (const candidate of candidates) commitTopic(draft, mirror, candidate, at);
-    },
+    commits: candidates.map((candidate) => ({
+      topic: candidate.source.name,
+      put: (draft, at) => commitTopic(draft, mirror, candidate, at),
+    })),
   };
 }
 

@@ -62,8 +62,15 @@ export interface Plan {
   /** For people and `--dry-run`: one object a topic or partition, or a sentence. */
   readonly steps: readonly object[];
   readonly notes: readonly string[];
-  /** Puts the desired state down; called with the records as they are then, so it judges them again. */
-  commit(draft: Draft, at: number): void;
+  /** Put the desired state down, each by itself: one that can't be written now holds up no other. */
+  readonly commits: readonly PlannedCommit[];
+}
+
+export interface PlannedCommit {
+  /** The topic whose error it is when this can't be written; null: the whole verb's. */
+  readonly topic: string | null;
+  /** Called with the records as they are then, so it judges them again. */
+  put(draft: Draft, at: number): void;
 }
 
 export interface VerbError {
@@ -106,7 +113,7 @@ export function refusedPlan(error: unknown): Plan {
     existing: [],
     steps: [],
     notes: [],
-    commit: () => undefined,
+    commits: [],
   };
 }
 

@@ -133,6 +133,27 @@ describe('a state partition out of reach', () => {
     await vi.waitFor(() => expect(end(1)).toBe(70));
   });
 
+  test('who waits behind it is let go too, or counts as waiting for it', async () => {
+    const gate = Promise.withResolvers<void>();
+    store.stuck.set('partition/orders/1', gate.promise);
+    const both = ledger.updateSoon((draft) => {
+      set(0, 30)(draft);
+      set(1, 30)(draft);
+    });
+    both.catch(() => undefined);
+    await Promise.resolve();
+    const patient = ledger.update(set(0, 31));
+    const behind = ledger.updateSoon(set(0, 32));
+    behind.catch(() => undefined);
+    store.away.set('orders/1', 'its broker is down');
+    await expect(both).rejects.toThrow('its broker is down');
+    await expect(behind).rejects.toThrow('its broker is down');
+    await ledger.settled();
+    gate.resolve();
+    await patient;
+    expect([end(0), end(1)]).toEqual([31, 30]);
+  });
+
   test('what was never read is not decided over', async () => {
     store.unknown.add('orders/1');
     await expect(ledger.update(set(1, 50))).rejects.toThrow(StateAway);
