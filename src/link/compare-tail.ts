@@ -3,7 +3,7 @@ import { walkBatches } from '../../protocol/records/walk.ts';
 import type { Cluster } from '../net/cluster.ts';
 import { EndReader } from './end-reader.ts';
 import { LinkFailureError, linkFailure, nameOf, range, textOf } from './failure.ts';
-import { DivergedError, READ_UNCOMMITTED, fetchOnce } from './one-fetch.ts';
+import { DivergedError, NotReturnedError, READ_UNCOMMITTED, fetchOnce, mayHaveMoved } from './one-fetch.ts';
 import { type Away, GivenUpError, backoff, pause } from './pause.ts';
 import type { Piece } from './pieces.ts';
 import type { PartitionRef } from './ports.ts';
@@ -74,7 +74,7 @@ export async function compareTail(options: CompareOptions): Promise<TailComparis
         const start: number = unverified === null ? one.matchedTo : unverified.from;
         return { kind: 'unverified', from: start, to: options.to, why: error.message };
       }
-      if (!(error instanceof SourceGoneBeforeError)) throw error;
+      if (!(error instanceof SourceGoneBeforeError || error instanceof DeletedBelowError)) throw error;
       const begin: number = unverified?.from ?? from;
       const next = Math.min(options.to, await one.batchEdgeAt(error.logStart));
       unverified = { from: begin, to: next, why: error.message };
@@ -86,6 +86,18 @@ export async function compareTail(options: CompareOptions): Promise<TailComparis
 
 class OutOfTimeError extends Error {}
 
+/** The destination no longer holds what was to be compared. */
+class DeletedBelowError extends Error {
+  readonly logStart: number;
+  constructor(ref: PartitionRef, logStart: number) {
+    super(`${nameOf(ref)}: the destination holds nothing below ${logStart} any more`);
+    this.logStart = logStart;
+  }
+}
+
+/** The destination lost what was to be compared: where it ends has to be read and judged anew. */
+class EndsBelowError extends Error {}
+
 class Comparison {
   readonly #options: CompareOptions;
   readonly #settings: LinkSettings;
@@ -96,6 +108,8 @@ class Comparison {
   readonly #matcher: TailMatcher;
   readonly #sourceEnds: EndReader;
   #stored: Buffer | null = null;
+  /** Offset that the destination was asked for last. */
+  #asked = 0;
 
   constructor(
     options: CompareOptions,
@@ -196,6 +210,7 @@ class Comparison {
 
   async #readStored(offset: number): Promise<Buffer> {
     const { ref, destination, destinationTopicId } = this.#options;
+    this.#asked = offset;
     const leader = await this.#ends.leader(ref, destinationTopicId);
     const { records } = await fetchOnce(destination, {
       ref,
@@ -207,8 +222,18 @@ class Comparison {
       timeoutMs: this.#settings.readBackTimeoutMs,
       lane: 'compare',
     });
-    if (endOf(records) <= offset) throw new Error(`${nameOf(ref)}: offset ${offset} was not returned`);
+    if (endOf(records) <= offset) throw new NotReturnedError(ref, offset);
     return records;
+  }
+
+  /** A log that moved while it was compared would be asked for the same for ever. */
+  async #judgeMoved(): Promise<void> {
+    const { ref, to, destinationTopicId: topicId, onWait } = this.#options;
+    const { end, logStart } = await this.#ends.read(ref, { topicId, signal: this.#signal, onWait });
+    if (end < to) {
+      throw new EndsBelowError(`${nameOf(ref)}: the log at the destination ends at ${end} now, below ${to}`);
+    }
+    if (logStart > this.#asked) throw new DeletedBelowError(ref, logStart);
   }
 
   /** Passing errors are waited out; what is final goes through. `ofSource`: nothing read is needed meanwhile. */
@@ -225,6 +250,7 @@ class Comparison {
           error instanceof OutOfTimeError ||
           error instanceof SourceGoneBeforeError;
         if (final) throw error;
+        if (!ofSource && mayHaveMoved(error)) await this.#inTime(this.#judgeMoved());
         if (error instanceof TopicGoneError) {
           goneSince ??= performance.now();
           const gone = performance.now() - goneSince > GONE_AFTER_MS;

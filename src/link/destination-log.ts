@@ -9,7 +9,7 @@ import { type BrokerConnection, UnsupportedVersionError } from '../net/connectio
 import { EndReader, type EndReading } from './end-reader.ts';
 import { LinkFailureError, linkFailure, nameOf, range, textOf } from './failure.ts';
 import { type AppendSpan, rightForMarkers } from './judge.ts';
-import { FetchRefusedError, READ_UNCOMMITTED, fetchOnce } from './one-fetch.ts';
+import { NotReturnedError, READ_UNCOMMITTED, fetchOnce, mayHaveMoved } from './one-fetch.ts';
 import { GivenUpError, backoff, pause } from './pause.ts';
 import type { MarkerPiece } from './pieces.ts';
 import type { PartitionRef } from './ports.ts';
@@ -80,7 +80,11 @@ export class DestinationLog {
     return { ...reading, settledBy: 'probe' };
   }
 
-  /** Visits the stored batches that end behind `from` and begin below `to` and are still there, about a MiB in memory at a time. */
+  /**
+   * Visits the stored batches that end behind `from` and begin below `to` and are still there, about a MiB in memory at a
+   * time.
+   * @throws Error when the log ends below `to`
+   */
   async readBatches(from: number, to: number, visit: BatchVisitor): Promise<void> {
     let next = from;
     let faults = 0;
@@ -99,17 +103,14 @@ export class DestinationLog {
           lane: 'tail',
         });
         ({ records } = chunk);
-        if (records.length === 0) throw new Error(`${nameOf(this.#ref)}: offset ${next} was not returned`);
+        if (records.length === 0) throw new NotReturnedError(this.#ref, next);
         faults = 0;
       } catch (error) {
         if (error instanceof LinkFailureError || error instanceof GivenUpError) throw error;
         this.#options.onWait?.(textOf(error));
         await pause(this.#wait(faults), this.#signal);
         faults += 1;
-        // deleted meanwhile, or before: there is nothing to be visited
-        if (error instanceof FetchRefusedError && error.code === ErrorCode.OFFSET_OUT_OF_RANGE) {
-          next = Math.max(next, (await this.readEnd()).logStart);
-        }
+        if (mayHaveMoved(error)) next = await this.#nextThere(next, to);
         continue;
       }
       const whole: { at: number; size: number }[] = [];
@@ -124,6 +125,15 @@ export class DestinationLog {
         next = lastOffset(records, at) + 1;
       }
     }
+  }
+
+  /** What was deleted, meanwhile or before, is not there to be visited; but what was lost never comes back. */
+  async #nextThere(next: number, to: number): Promise<number> {
+    const { end, logStart } = await this.readEnd();
+    if (end < to) {
+      throw new Error(`${nameOf(this.#ref)}: the log at the destination ends at ${end} now, below ${to}`);
+    }
+    return Math.max(next, logStart);
   }
 
   /**

@@ -41,6 +41,20 @@ export class FetchRefusedError extends Error {
   }
 }
 
+/** Nothing that ends behind the offset asked for was returned. */
+export class NotReturnedError extends Error {
+  override readonly name = 'NotReturnedError';
+  constructor(ref: PartitionRef, offset: number) {
+    super(`${nameOf(ref)}: offset ${offset} was not returned`);
+  }
+}
+
+/** The log may no longer hold what was asked for: its start has moved up, or its end back. */
+export function mayHaveMoved(error: unknown): boolean {
+  if (error instanceof FetchRefusedError) return error.code === ErrorCode.OFFSET_OUT_OF_RANGE;
+  return error instanceof NotReturnedError;
+}
+
 const NOTHING = Buffer.alloc(0);
 
 /**

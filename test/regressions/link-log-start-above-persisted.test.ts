@@ -11,7 +11,16 @@ import { until } from '../harness/until.ts';
 let one: LinkUnderTest;
 afterEach(() => one.close());
 
+const FETCH = 1;
 const EPOCHS = [{ epoch: 0, offset: 0 }];
+
+function destinationLog(): DestinationLog {
+  return new DestinationLog(
+    one.destinationCluster,
+    { topic: 't', partition: 0 },
+    { mayAppend: () => true, settings: { backoffMs: 5 } },
+  );
+}
 
 async function deletedUpTo(logStart: number): Promise<void> {
   one = await LinkUnderTest.start();
@@ -41,13 +50,45 @@ test('a difference behind it is found', async () => {
   expect(await one.failed()).toMatchObject({ code: 'tail-differs', offset: 9 });
 });
 
+// While a tail was compared, an offset that was deleted, or lost, meanwhile was asked for again and again.
+test.each([
+  { what: 'deleted', start: 7, from: 3, to: 9 },
+  { what: 'deleted, all of it', start: 12, from: 3, to: 12 },
+])('$what while the source is asked: listed as unverified', async ({ start, from, to }) => {
+  await deletedUpTo(0);
+  const asked = one.source.next(FETCH, { kind: 'hold', when: 'before' });
+  one.add(0, { persistedEnd: 3, released: false, epochs: EPOCHS });
+  await asked.met;
+  one.to().logStart = start;
+  asked.release();
+  await until('it goes on', () => one.progress().phase === 'mirroring');
+  expect(one.progress().unverified).toEqual({ from, to });
+});
+
+test('lost while the source is asked: mirrored again', async () => {
+  await deletedUpTo(0);
+  const asked = one.source.next(FETCH, { kind: 'hold', when: 'before' });
+  one.add(0, { persistedEnd: 3, released: false, epochs: EPOCHS });
+  await asked.met;
+  one.to().truncate(3);
+  asked.release();
+  await one.mirrored();
+  one.expectEqual();
+});
+
+test('a stop whose log loses its tail while it is read judges anew', async () => {
+  await deletedUpTo(0);
+  const log = destinationLog();
+  const visited: number[] = [];
+  const read = log.readBatches(3, 13, (records, at) => void visited.push(Number(records.readBigInt64BE(at))));
+  await expect(read).rejects.toThrow('the log at the destination ends at 12 now, below 13');
+  expect(visited).toEqual([3, 6, 9]);
+  await expect(log.readBatches(20, 30, () => undefined)).rejects.toThrow('ends at 12 now, below 30');
+});
+
 test('a stop visits what is there', async () => {
   await deletedUpTo(7);
-  const log = new DestinationLog(
-    one.destinationCluster,
-    { topic: 't', partition: 0 },
-    { mayAppend: () => true, settings: { backoffMs: 5 } },
-  );
+  const log = destinationLog();
   const visited: number[] = [];
   await log.readBatches(3, 12, (records, at) => void visited.push(Number(records.readBigInt64BE(at))));
   expect(visited).toEqual([6, 9]);
