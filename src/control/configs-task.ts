@@ -1,13 +1,15 @@
+import { ErrorCode } from '../../protocol/errors.ts';
 import { syncError } from '../observe/channels.ts';
 import { Backoff } from './backoff.ts';
 import type { Ledger } from './ledger.ts';
-import type { ClusterAdmin } from './ports.ts';
+import { AdminError, type ClusterAdmin } from './ports.ts';
 import { type StateView, StateFenced, type TopicRecord, partitionKey } from './state/types.ts';
-import { givenBack } from './topic-settings.ts';
+import { type ConfigChange, givenBack } from './topic-settings.ts';
 
 /**
  * Gives a topic's settings back once all of it is STOPPED (DESIGN 5.2): tried until it succeeds, after a restart
- * and after the mirror's deletion too. Until then `configsPending` shows it.
+ * and after the mirror's deletion too. Until then `configsPending` shows it, and gateways keep clients from changing
+ * settings; no longer once the destination has refused one (the record's `error`), for that may last.
  */
 export class ConfigsTask {
   readonly #ledger: Ledger;
@@ -39,20 +41,36 @@ export class ConfigsTask {
       if (there !== null && there.topicId === topic.destinationTopicId) {
         const actual = await this.#destination.topicConfigs(topic.topic);
         const changes = givenBack(overridesOf(topic.sourceSettings), actual);
-        await this.#destination.alterTopicConfigs(topic.topic, changes);
+        await this.#alter(topic.topic, changes);
       }
       await this.#note(topic.topic, { configsPending: false, error: '' });
       this.#backoff.worked(topic.topic);
     } catch (error) {
       if (error instanceof StateFenced) throw error;
       const message = error instanceof Error ? error.message : String(error);
-      const attempts = this.#backoff.failed(topic.topic, this.#now());
+      this.#backoff.failed(topic.topic, this.#now());
       syncError.publish({
         mirror: topic.mirror ?? '',
         task: `give back settings of ${topic.topic}`,
         message,
       });
-      if (attempts === 1) await this.#note(topic.topic, { error: message });
+      const passes = error instanceof AdminError && error.retriable;
+      if (!passes && topic.error !== message) await this.#note(topic.topic, { error: message });
+    }
+  }
+
+  /** A value that the destination does not take (a policy, another release) keeps no other from being given back. */
+  async #alter(topic: string, changes: readonly ConfigChange[]): Promise<void> {
+    try {
+      await this.#destination.alterTopicConfigs(topic, changes);
+    } catch (error) {
+      if (changes.length === 1 || !isOfValues(error)) throw error;
+      const tried = await Promise.allSettled(
+        changes.map((change) => this.#destination.alterTopicConfigs(topic, [change])),
+      );
+      // none: it was only together that they were refused
+      const refused = tried.find((one) => one.status === 'rejected');
+      if (refused !== undefined) throw refused.reason as Error;
     }
   }
 
@@ -73,6 +91,15 @@ export class ConfigsTask {
 }
 
 const goneAfterMs = 10_000;
+
+/** The broker answered, and it is not about rights, which all changes would lack. */
+function isOfValues(error: unknown): boolean {
+  if (!(error instanceof AdminError) || error.retriable || error.code === -1) return false;
+  return (
+    error.code !== ErrorCode.TOPIC_AUTHORIZATION_FAILED &&
+    error.code !== ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+  );
+}
 
 export function isAllStopped(view: StateView, topic: TopicRecord): boolean {
   for (let partition = 0; partition < topic.partitions; partition++) {

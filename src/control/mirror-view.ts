@@ -87,7 +87,8 @@ class GuardedTopicOfState implements GuardedTopic {
   }
 
   get settingsPending(): boolean {
-    return this.#view.topics.get(this.name)?.configsPending ?? false;
+    const topic = this.#view.topics.get(this.name);
+    return topic !== undefined && topic.configsPending && topic.error === '';
   }
 
   isReadOnly(partition: number): boolean {

@@ -24,7 +24,7 @@ export interface GuardedTopic {
   isReadOnly(partition: number): boolean;
   /** true when at least one partition is not STOPPED. */
   readonly readOnly: boolean;
-  /** All of it is STOPPED, and the settings that the mirror had set are being given back. */
+  /** Settings that the mirror had set are being given back, and none was refused: it is a matter of moments. */
   readonly settingsPending: boolean;
   /** State name of a partition for error texts, `UNKNOWN` when nothing is recorded. */
   stateOf(partition: number): string;

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { AdminError } from '../../src/control/ports.ts';
 import type { StateChange } from '../../src/control/state/types.ts';
 import type { GatewayConfig } from '../../src/gateway/config.ts';
 import { judgeSettings } from '../../src/gateway/guard.ts';
@@ -25,6 +26,8 @@ const gatewayConfig: GatewayConfig = {
   brokerPorts: new Map(),
   readOnlyError: 'policy-violation',
 };
+
+const judged = () => judgeSettings({ view: under.control.view, config: gatewayConfig }, 'orders');
 
 const isPartition = (change: StateChange) => 'put' in change && change.put.kind === 'partition';
 
@@ -122,8 +125,35 @@ test('through a gateway no setting is changed until they are given back', async 
   await under.recorded([partitionRecord('STOPPED')], { desired: 'STOPPED', configsPending: true });
   under.world.destination.fault = unreachable('west');
   under.start();
-  const judged = () => judgeSettings({ view: under.control.view, config: gatewayConfig }, 'orders');
   expect(judged()?.message).toContain('are being given back');
   under.world.destination.fault = null;
   await vi.waitFor(() => expect(judged()).toBeUndefined());
+});
+
+// Own fault: one value that the destination refused, by a policy for instance, kept all others from being given back, and
+// every change through a gateway was refused for good, with "try again in a moment".
+test('a setting that is refused keeps no other, and no client, waiting', async () => {
+  await under.recorded([partitionRecord('STOPPED')], {
+    desired: 'STOPPED',
+    configsPending: true,
+    sourceSettings: { 'retention.ms': '7', 'max.message.bytes': '99' },
+  });
+  const { destination } = under.world;
+  const configs = destination.topics.get('orders')?.configs;
+  configs?.set('retention.ms', '-1');
+  const alter = destination.alterTopicConfigs.bind(destination);
+  destination.alterTopicConfigs = async (topic, changes) => {
+    const isTooLarge = changes.some(({ name, value }) => name === 'max.message.bytes' && value !== null);
+    if (isTooLarge) throw new AdminError('POLICY_VIOLATION (max.message.bytes)', 44, false);
+    await alter(topic, changes);
+  };
+  under.start();
+  await vi.waitFor(() => expect(configs?.get('retention.ms')).toBe('7'));
+  await vi.waitFor(() => expect(judged()).toBeUndefined());
+  expect(under.control.rows(null)).toMatchObject([
+    { configsPending: true, errorMessage: expect.stringContaining('POLICY_VIOLATION (max.message.bytes)') },
+  ]);
+  destination.alterTopicConfigs = alter;
+  await vi.waitFor(() => expect(under.store.view.topics.get('orders')?.configsPending).toBe(false));
+  expect(configs?.get('max.message.bytes')).toBe('99');
 });
