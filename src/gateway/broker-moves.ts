@@ -21,6 +21,8 @@ export class BrokerMoves {
   readonly #pinned: () => Iterable<PinnedConnection>;
   #quietUntil = Number.NEGATIVE_INFINITY;
   #asking = false;
+  /** Some could not be given up, or led nowhere yet, when they were looked at last. */
+  #left = false;
 
   /** @param pinned connections that came through a broker's port */
   constructor(cluster: Cluster, pinned: () => Iterable<PinnedConnection>) {
@@ -35,6 +37,7 @@ export class BrokerMoves {
     const isNews = ({ nodeId, host, port }: BrokerAddress): boolean =>
       known.get(nodeId) !== addressText(host, port);
     if (brokers.some(isNews)) void this.#ask();
+    else if (this.#left) this.#giveUpMoved();
   }
 
   async #ask(): Promise<void> {
@@ -46,15 +49,24 @@ export class BrokerMoves {
       // not reachable now: told again by the next answer
     } finally {
       this.#asking = false;
-      this.#quietUntil = performance.now() + ASKED_EVERY_MS;
+      this.#beQuiet();
     }
+  }
+
+  #beQuiet(): void {
+    this.#quietUntil = performance.now() + ASKED_EVERY_MS;
   }
 
   #giveUpMoved(): void {
     const known = this.#addresses();
+    this.#left = false;
+    this.#beQuiet();
     for (const connection of this.#pinned()) {
       const { leadsTo } = connection;
-      if (leadsTo === null) continue;
+      if (leadsTo === null) {
+        this.#left = true;
+        continue;
+      }
       const now = known.get(leadsTo.nodeId);
       if (now === undefined || now === addressText(leadsTo.host, leadsTo.port)) continue;
       connection.giveUp(`broker ${leadsTo.nodeId} is at ${now} now`);
