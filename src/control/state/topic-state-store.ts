@@ -356,14 +356,19 @@ export class TopicStateStore implements StateStore {
       const last = (async () => {
         await Promise.race([this.#commandLoop?.idle(), pause(COMMAND_END_MS, timeout.signal)]);
         this.#leases.end();
-        const inReach = this.#owner?.ownership.owned.filter((home) => this.#outageOf(home) === null);
-        if (released !== undefined) await this.#ownRecords.release(inReach ?? [], released);
+        if (released !== undefined) await this.#ownRecords.release(this.#releasable(), released);
       })();
       last.catch(() => undefined);
       await Promise.race([last.catch(() => undefined), pause(CLOSE_TIMEOUT_MS, timeout.signal)]);
       timeout.abort();
     }
     this.#shutDown(new StateClosed('the state store was closed'));
+  }
+
+  /** In reach; and where the older owner's lease may still run, the next owner must wait for that as we did. */
+  #releasable(): number[] {
+    const owned = this.#owner?.ownership.owned ?? [];
+    return owned.filter((home) => this.#outageOf(home) === null && this.#leases.startsIn(home) === 0);
   }
 
   /** One transaction per state partition; partition 0 after the others. Resolves when all is read back. */
