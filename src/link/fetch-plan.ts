@@ -20,6 +20,7 @@ const SMALLEST_ANSWER = 64 * 1024;
 /**
  * Chooses the partitions of the next Fetch: those whose queue has room, beginning behind the one that was first last
  * time (a broker fills an answer in the order of the request, and only the first gets a batch larger than the limit).
+ * @param shares how many even shares of an answer one partition may take, see `nextShares`
  */
 export function planFetch(
   members: readonly MirrorPartition[],
@@ -27,6 +28,7 @@ export function planFetch(
   settings: LinkSettings,
   fetchers: number,
   now: number,
+  shares = 1,
 ): FetchPlan {
   const partitions: MirrorPartition[] = [];
   let nextAt: number | null = null;
@@ -50,11 +52,25 @@ export function planFetch(
     maxBytes: largest,
     partitionMaxBytes: Math.max(
       SMALLEST_ANSWER,
-      Math.min(largest, Math.ceil((2 * largest) / Math.max(1, partitions.length))),
+      Math.min(largest, Math.ceil((2 * largest * shares) / Math.max(1, partitions.length))),
     ),
     maxWaitMs: full || nextAt !== null ? SHORT_WAIT_MS : settings.fetchMaxWaitMs,
     nextAt,
   };
+}
+
+/**
+ * A round trip over a long path brings one answer, so one partition that is hot among many quiet ones must not be held to
+ * its even share of it (case M18): what is left empty may be taken next time, until several fill an answer. After a large one
+ * its queue is full, so the next Fetch is the others' alone.
+ * @param mostOfOne bytes of the partition that gave most
+ */
+export function nextShares(shares: number, plan: FetchPlan, bytes: number, mostOfOne: number): number {
+  const { maxBytes, partitionMaxBytes } = plan;
+  const wasCut = mostOfOne > partitionMaxBytes / 2 && partitionMaxBytes < maxBytes;
+  if (wasCut && bytes <= maxBytes / 2) return shares * 4;
+  const isShared = bytes > (3 * maxBytes) / 4 && mostOfOne < bytes / 2;
+  return isShared ? Math.max(1, shares / 2) : shares;
 }
 
 /** Heap that a queued piece takes besides its bytes: a marker has no bytes at all, and there may be very many. */

@@ -3,7 +3,15 @@ import { type FetchResponse, fetchApi } from '../../protocol/schema/01-fetch.ts'
 import type { Cluster } from '../net/cluster.ts';
 import type { BrokerConnection } from '../net/connection.ts';
 import { textOf } from './failure.ts';
-import { type FetchPlan, byTopic, hasRoom, largestAnswer, leaderEpochOf, planFetch } from './fetch-plan.ts';
+import {
+  type FetchPlan,
+  byTopic,
+  hasRoom,
+  largestAnswer,
+  leaderEpochOf,
+  nextShares,
+  planFetch,
+} from './fetch-plan.ts';
 import { FETCH_BY_ID, strangersBehind } from './fetched-by-name.ts';
 import type { Frame, FramePool } from './frame-pool.ts';
 import { FETCH_MAX_VERSION, READ_COMMITTED } from './one-fetch.ts';
@@ -54,6 +62,7 @@ export class Fetcher {
   #faults = 0;
   #notBefore = 0;
   #turn = 0;
+  #shares = 1;
 
   constructor(
     nodeId: number,
@@ -130,7 +139,8 @@ export class Fetcher {
       void this.#open();
       return;
     }
-    const plan = planFetch([...this.#members], this.#turn, this.#settings, this.#fetchers(), now);
+    const members = [...this.#members];
+    const plan = planFetch(members, this.#turn, this.#settings, this.#fetchers(), now, this.#shares);
     if (plan.partitions.length === 0) {
       if (plan.nextAt !== null) this.#wakeAt(plan.nextAt);
       return;
@@ -247,6 +257,7 @@ export class Fetcher {
       return;
     }
     this.#faults = 0;
+    this.#shares = nextShares(this.#shares, plan, frame.bytes.length, mostOfOne(answer));
     // a broker that throttles answers at once and then reads nothing more for so long
     if (answer.throttleTimeMs > 0) {
       this.#notBefore = performance.now() + Math.min(answer.throttleTimeMs, LONGEST_SLEEP_MS);
@@ -339,4 +350,12 @@ export class Fetcher {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
   }
+}
+
+function mostOfOne({ responses }: FetchResponse): number {
+  let most = 0;
+  for (const { partitions } of responses) {
+    for (const { records } of partitions) most = Math.max(most, records?.length ?? 0);
+  }
+  return most;
 }
