@@ -93,8 +93,8 @@ export class VerbRunner {
 
   async #submit(request: VerbRequest, caller: Caller, plan: Plan): Promise<VerbOutcome> {
     const fine = plan.topics.filter(({ code }) => code === ErrorCode.NONE).map(({ topic }) => topic);
-    const remember =
-      request.verb === 'start' && request.topics.length > 0 ? { remember: request.topics } : {};
+    // as the caller wrote it; `all` names nothing that the mirror does not know
+    const remember = request.verb === 'start' ? { remember: request.topics } : {};
     const topics = request.verb === 'create' ? [] : fine;
     if (topics.length === 0 && (request.verb === 'stop' || request.verb === 'failover')) {
       return { error: null, topics: plan.topics, plan };
