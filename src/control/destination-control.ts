@@ -17,7 +17,7 @@ import { VerbRunner } from './verb-runner.ts';
 import type { VerbWorld } from './verbs/types.ts';
 import { within } from './within.ts';
 import { WritersTask } from './writers-task.ts';
-import { type MirrorEntry, YamlMirrors } from './yaml-mirrors.ts';
+import { isDeleted, type MirrorEntry, YamlMirrors } from './yaml-mirrors.ts';
 
 export interface DestinationControlOptions {
   readonly destinationName: string;
@@ -267,7 +267,7 @@ export class DestinationControl implements MirrorReader {
         drift: drift.filter((entry) => entry.mirror === mirror.mirror).map(({ message }) => message),
       };
     });
-    const pending = this.#yaml.pending().map(
+    const idle = this.#yaml.idle().map(
       (entry): MirrorStatus => ({
         mirror: entry.name,
         source: entry.source,
@@ -285,7 +285,7 @@ export class DestinationControl implements MirrorReader {
       stateOutages: [...store.outages().values()],
       incarnation: store.incarnation,
       fenced: store.fenced,
-      mirrors: [...known, ...pending],
+      mirrors: [...known, ...idle],
     };
   }
 
@@ -303,7 +303,9 @@ export class DestinationControl implements MirrorReader {
 
   /** One line for the log when the process is up. */
   announce(): void {
-    const { mirrors, destination, incarnation } = this.status();
+    const { destination, incarnation, ...status } = this.status();
+    const { view } = this.#options.store;
+    const mirrors = status.mirrors.filter(({ mirror }) => !isDeleted(view, mirror));
     lifecycle.publish({
       level: 'info',
       message: `${destination}: ${mirrors.length} mirror${mirrors.length === 1 ? '' : 's'}`,

@@ -27,6 +27,7 @@ export class YamlMirrors {
   readonly #trouble = new Map<string, string>();
   /** Entries that this process created: their missing topics are started when they appear. */
   readonly #ours = new Set<string>();
+  readonly #toldDeleted = new Set<string>();
 
   constructor(entries: readonly MirrorEntry[], view: StateView, runner: VerbRunner, now: () => number) {
     this.#entries = entries;
@@ -39,6 +40,7 @@ export class YamlMirrors {
   async round(): Promise<void> {
     for (const entry of this.#entries) {
       if (!this.#backoff.isDue(entry.name, this.#now())) continue;
+      if (isDeleted(this.#view, entry.name)) this.#tellDeleted(entry);
       if (!this.#view.mirrors.has(entry.name)) await this.#create(entry);
       else if (this.#ours.has(entry.name)) await this.#startMissing(entry);
       // somebody created it meanwhile by a verb
@@ -46,14 +48,15 @@ export class YamlMirrors {
     }
   }
 
-  /** Why an entry is not created or started yet. */
+  /** Why an entry is not created or started yet, or never will be. */
   trouble(mirror: string): string | null {
-    return this.#trouble.get(mirror) ?? null;
+    const deleted = this.#entries.find(({ name }) => name === mirror && isDeleted(this.#view, name));
+    return deleted === undefined ? (this.#trouble.get(mirror) ?? null) : deletedText(deleted);
   }
 
-  /** Entries that have no record yet. */
-  pending(): readonly MirrorEntry[] {
-    return this.#entries.filter(({ name }) => !this.#view.mirrors.has(name));
+  /** Entries without a mirror: that have no record yet, or that of a deleted one. */
+  idle(): readonly MirrorEntry[] {
+    return this.#entries.filter(({ name }) => this.#view.mirrors.get(name)?.deletedAt !== null);
   }
 
   /** How an entry differs from what the state says; the state wins. */
@@ -136,6 +139,12 @@ export class YamlMirrors {
     );
   }
 
+  #tellDeleted(entry: MirrorEntry): void {
+    if (this.#toldDeleted.has(entry.name)) return;
+    this.#toldDeleted.add(entry.name);
+    lifecycle.publish({ level: 'warn', message: `mirror ${entry.name} of the file: ${deletedText(entry)}` });
+  }
+
   #noteMissing(name: string, topics: readonly { topic: string; code: number; message: string }[]): void {
     const wrong = topics.filter(({ code }) => code !== ErrorCode.NONE);
     if (wrong.length === 0) {
@@ -153,12 +162,22 @@ export class YamlMirrors {
   }
 }
 
+export function isDeleted(view: StateView, name: string): boolean {
+  return typeof view.mirrors.get(name)?.deletedAt === 'number';
+}
+
+function deletedText({ name, source }: MirrorEntry): string {
+  return (
+    `the mirror was deleted, and the entry makes no new one: take it out of the file, give it another name, or use ` +
+    `isthmus mirror create ${name} --source ${source} --topics …`
+  );
+}
+
 const itself = { clientAddress: 'configuration', clientId: 'isthmus', rights: null };
 
 function driftOf(entry: MirrorEntry, view: StateView): string[] {
   const record = view.mirrors.get(entry.name);
-  if (record === undefined) return [];
-  if (record.deletedAt !== null) return ['the entry is in the file, the mirror was deleted'];
+  if (record === undefined || record.deletedAt !== null) return [];
   const drift: string[] = [];
   if (record.source !== entry.source) drift.push(`source: file ${entry.source}, state ${record.source}`);
   if (record.copier !== entry.copier) drift.push(`copier: file ${entry.copier}, state ${record.copier}`);

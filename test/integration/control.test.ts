@@ -299,7 +299,16 @@ test('a mirror of the file is created once, its drift shown, and not created aga
   await second.stop();
 
   const third = await started({ mirrors: mirrors(topic), stateTopic });
-  expect(third.isthmus.status().destinations[0]?.mirrors).toEqual([]);
+  // no new one is made, and whoever looks is told why
+  expect(third.isthmus.status().destinations[0]?.mirrors).toMatchObject([
+    {
+      mirror: 'file',
+      sourceClusterId: '',
+      states: {},
+      error: expect.stringMatching(/^the mirror was deleted/),
+    },
+  ]);
+  expect(await third.ask('describe', { mirror: 'file' })).toMatchObject({ ok: false, error: { code: 137 } });
 });
 
 test('a settings drift is put right at the next start, and a foreign record behind our back is FAILED', async () => {

@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { VerbCall } from '../../../../src/gateway/ports.ts';
-import { syncError } from '../../../../src/observe/channels.ts';
+import { lifecycle, syncError } from '../../../../src/observe/channels.ts';
 import { DestinationControl } from '../../../../src/control/destination-control.ts';
 import type { JsonAnswer } from '../../../../src/control/json-verbs.ts';
 import { AdminError } from '../../../../src/control/ports.ts';
@@ -451,12 +451,22 @@ describe('entries of the file', () => {
 
   test('a record of that name, deleted ones included, keeps them from being created', async () => {
     await store.write([{ put: { ...mirrorRecord, name: 'file', deletedAt: 5 } }]);
+    const told: string[] = [];
+    onTestFinished(lifecycle.subscribe(({ message }) => told.push(message)));
     world.source.add('orders');
     start([entry]);
     const before = world.now();
     await vi.waitFor(() => expect(world.now() - before).toBeGreaterThan(5000));
     expect(store.taken).toEqual([]);
     expect(control.list()).toEqual([]);
+    // nothing runs of that entry: whoever deleted it and starts again is told why, and the way out
+    expect(control.status().mirrors).toMatchObject([
+      {
+        mirror: 'file',
+        error: expect.stringMatching(/was deleted, .* isthmus mirror create file --source east/),
+      },
+    ]);
+    expect(told.filter((message) => message.startsWith('mirror file of the file:'))).toHaveLength(1);
   });
 });
 
