@@ -3,7 +3,7 @@ import type { ClusterConfig, Config } from '../config/types.ts';
 import { Cluster } from '../net/cluster.ts';
 import { type BrokerAge, brokerAge } from './broker-version.ts';
 import type { CheckReport } from './check-report.ts';
-import { clusterFaults, reportMissing } from './check-rights.ts';
+import { clusterFaults, reportMissing, stateTopicFaults } from './check-rights.ts';
 import { count } from './table.ts';
 
 /** A cluster of the file that answered. */
@@ -57,6 +57,7 @@ export async function reach(
         );
       }
       reportMissing(missing, subject, reached.bootstrap, report);
+      reportMissing(await stateTopicFaults(reached, whole.state), subject, reached.bootstrap, report);
     }
     return reached;
   } catch (error) {

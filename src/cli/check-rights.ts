@@ -3,6 +3,7 @@ import { metadataApi } from '../../protocol/schema/03-metadata.ts';
 import { createTopicsApi } from '../../protocol/schema/19-create-topics.ts';
 import { endTxnApi } from '../../protocol/schema/26-end-txn.ts';
 import { describeClusterApi } from '../../protocol/schema/60-describe-cluster.ts';
+import type { StateConfig } from '../config/types.ts';
 import { transactionalIdsOfIsthmus } from '../net/acl-command.ts';
 import type { Reached } from './check-cluster.ts';
 import type { CheckReport } from './check-report.ts';
@@ -155,6 +156,18 @@ function missingOn(
     text: `${operations.join(', ')} on ${topics.length === 1 ? 'topic' : 'topics'} ${which} of ${cluster} is missing`,
     grant: { operations, resource: named.map((topic) => `--topic '${topic}'`).join(' ') },
   };
+}
+
+/** Whether the state topic is there or would be created, as the file has it. */
+export async function stateTopicFaults(
+  at: Reached,
+  { topic, partitions, replicationFactor }: StateConfig,
+): Promise<Missing[]> {
+  const faults = await creationFaults(at, [{ name: topic, partitions }], replicationFactor);
+  const brokers = at.cluster.brokers().length;
+  const wayOut =
+    replicationFactor > brokers ? `. Add brokers, or set state: { replication.factor: ${brokers} }` : '';
+  return faults.map((fault) => ({ ...fault, text: `${fault.text}${wayOut}` }));
 }
 
 /** Whether the broker would create the topics of a mirror: its policies and its replication factor, nothing is made. */

@@ -37,6 +37,8 @@ export function addRun(program: Command, io: Io, start: StartRun): void {
     .option('--no-table', 'on a terminal, show log lines instead of a live table of the mirrors')
     .action(async (options: { config: string; logLevel: string; json: boolean; table: boolean }) => {
       const config = loadConfig(options.config, io);
+      if (config.gateways.length + config.mirrors.length === 0 && config.admin === null)
+        throw failed(`nothing to run: ${options.config} has no gateways, no mirrors and no admin`);
       const table = options.table && io.outIsTerminal && !options.json;
       let look: () => Look = () => ({ rows: [], mirrors: [] });
       const live = table ? new LiveTable(io, () => look()) : null;

@@ -134,6 +134,16 @@ describe('run', () => {
     expect(code).toBe(1);
   });
 
+  test('a file with clusters only has nothing to run: said, instead of an end without a word', async () => {
+    const log: string[] = [];
+    const file = yaml('clusters: { a: { bootstrap.servers: "127.0.0.1:1" } }\n');
+    const { code, err, out } = await run(['run', '-c', file], {
+      parts: { startRun: async () => running({}, log) },
+    });
+    expect(err).toBe(`nothing to run: ${file} has no gateways, no mirrors and no admin\n`);
+    expect({ code, out, log }).toEqual({ code: 1, out: '', log: [] });
+  });
+
   test('a wrong file starts nothing', async () => {
     let started = false;
     const { code } = await run(['run', '-c', yaml('clusters: 1\n')], {
