@@ -1,6 +1,7 @@
 import { Reader } from '../../protocol/primitives/reader.ts';
 import { Writer } from '../../protocol/primitives/writer.ts';
 import type { NodeMap } from './node-map.ts';
+import { MOST_KEPT } from './rule.ts';
 import type { Edit } from './splice.ts';
 
 /**
@@ -18,6 +19,7 @@ export function rewriteEndpoints(frame: Buffer, tagsAt: number, nodes: NodeMap):
   if (tagsAt === frame.length - 1 && frame[tagsAt] === 0) return null;
   const reader = new Reader(frame, tagsAt);
   const count = reader.uvarint();
+  if (count > MOST_KEPT) reader.bad(`${count} tagged fields`);
   const tags: { tag: number; bytes: Buffer }[] = [];
   let found = false;
   for (let index = 0; index < count && reader.ok; index += 1) {
@@ -45,6 +47,7 @@ export function rewriteEndpoints(frame: Buffer, tagsAt: number, nodes: NodeMap):
 function endpoints(writer: Writer, bytes: Buffer, nodes: NodeMap): void {
   const reader = new Reader(bytes);
   const count = reader.compactArrayLength(7, false);
+  if (count > MOST_KEPT) reader.bad(`${count} brokers`);
   const kept: { nodeId: number; host: string; port: number; rack: string | null; tags: Buffer }[] = [];
   for (let index = 0; index < count && reader.ok; index += 1) {
     const nodeId = reader.int32();

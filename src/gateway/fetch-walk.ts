@@ -1,5 +1,6 @@
 import { Reader } from '../../protocol/primitives/reader.ts';
 import { skipTags } from './endpoints.ts';
+import { MOST_KEPT } from './rule.ts';
 
 /**
  * A Fetch response (4-18) by its positions: where each partition's records lie and where the tagged fields at the
@@ -58,6 +59,7 @@ export function walkFetch(frame: Buffer, version: number, wantPartitions: boolea
       if (found !== null && size > 0 && reader.ok) {
         topic ??= topicText(frame, version, topicAt, topicEnd);
         found.push({ topic, index, lengthAt, recordsAt, recordsEnd: reader.position });
+        if (found.length > MOST_KEPT) reader.bad(`more than ${MOST_KEPT} partitions with records`);
       }
       if (flexible) skipTags(reader);
     }

@@ -10,6 +10,9 @@ export interface ClientAddress {
   readonly port: number;
 }
 
+/** A cluster with more brokers without a port than this tells nothing new with one more. */
+const MOST_TOLD = 100;
+
 export class NodeMap {
   readonly #gateway: string;
   readonly #addresses: ReadonlyMap<number, ClientAddress>;
@@ -28,10 +31,11 @@ export class NodeMap {
     return this.#addresses.has(nodeId);
   }
 
-  /** The address that clients get for a broker; undefined (and one log line ever) when it has none. */
+  /** The address that clients get for a broker; undefined (and one log line ever, for so many) when it has none. */
   addressOf(nodeId: number): ClientAddress | undefined {
     const address = this.#addresses.get(nodeId);
-    if (address === undefined && nodeId >= 0 && !this.#told.has(nodeId)) {
+    const isNews = address === undefined && nodeId >= 0 && this.#told.size < MOST_TOLD;
+    if (isNews && !this.#told.has(nodeId)) {
       this.#told.add(nodeId);
       gatewayNotice.publish({
         gateway: this.#gateway,

@@ -41,6 +41,12 @@ export const LARGEST_READ = 1024 * 1024;
 /** The same for answers that are decoded. One that names 100,000 coordinators is half of it. */
 export const LARGEST_ANSWER_READ = 16 * 1024 * 1024;
 
+/**
+ * An answer that is walked has no bound on its bytes, but on what is kept of it: brokers of a cluster, partitions with
+ * records. Only a broker that means harm has more.
+ */
+export const MOST_KEPT = 100_000;
+
 /** Everything that is the same for all connections of a gateway. */
 export interface RuleServices {
   readonly config: GatewayConfig;

@@ -4,7 +4,7 @@ import { Writer } from '../../../protocol/primitives/writer.ts';
 import { metadataApi } from '../../../protocol/schema/03-metadata.ts';
 import { skipTags } from '../endpoints.ts';
 import type { NodeMap } from '../node-map.ts';
-import type { ApiRule, ResponseSeen } from '../rule.ts';
+import { type ApiRule, MOST_KEPT, type ResponseSeen } from '../rule.ts';
 import { splice } from '../splice.ts';
 import type { BrokerAddress } from '../upstream.ts';
 import { checkCluster } from './common.ts';
@@ -65,6 +65,7 @@ function rewrite(response: ResponseSeen): Uint8Array[] {
 function readdressBrokers({ frame, reader, version, flexible, nodes }: Walk, real: BrokerAddress[]): Buffer {
   const kept: { nodeId: number; host: string; port: number; rest: Buffer }[] = [];
   const count = flexible ? reader.compactArrayLength(10, false) : reader.arrayLength(10, false);
+  if (count > MOST_KEPT) reader.bad(`${count} brokers`);
   for (let index = 0; index < count && reader.ok; index += 1) {
     const nodeId = reader.int32();
     const realHost = flexible ? reader.compactString() : reader.string();
