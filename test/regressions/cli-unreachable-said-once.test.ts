@@ -14,7 +14,12 @@ test('a gateway that is not there: its address once, then the cause', async () =
 });
 
 test('a gateway that closes at once, its cluster being away, is told from one that is not there', async () => {
-  const server = createServer((socket) => socket.on('error', () => undefined).resume().end());
+  const server = createServer((socket) =>
+    socket
+      .on('error', () => undefined)
+      .resume()
+      .end(),
+  );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { code, err } = await run(['mirror', 'list', '--bootstrap-server', address]);
