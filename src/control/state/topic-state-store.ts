@@ -9,16 +9,9 @@ import { COMMAND_LANE } from './command-producer.ts';
 import { FollowedView } from './followed-view.ts';
 import { Homes } from './homes.ts';
 import { keyOfChange, placementOf } from './keys.ts';
-import { LEASE_MS } from './lease.ts';
-import { Leases } from './leases.ts';
-import { OldResults } from './old-results.ts';
-import { Outages } from './outages.ts';
-import { OwnerRecords } from './owner-records.ts';
-import { OwnerWriters } from './owner-writers.ts';
-import { GRACE_MS, Ownership } from './ownership.ts';
-import { PlacedEntries } from './placed-entries.ts';
 import { producerLanes } from './producer-requests.ts';
 import { StateClosed, pause } from './retry.ts';
+import { StateOwner, type Written } from './state-owner.ts';
 import { FETCH_LANE, StateReader } from './state-reader.ts';
 import { type StateTopicSettings, ensureStateTopic } from './state-topic.ts';
 import {
@@ -28,7 +21,6 @@ import {
   type ResultRecord,
   StateAway,
   type StateChange,
-  type StateRecord,
   type StateStore,
   StateUnusable,
   type StateView,
@@ -52,23 +44,10 @@ export interface StateStoreOptions {
   readonly clock?: Clock;
 }
 
-/** What an owner has beside the reader. */
-interface Owner {
-  readonly writers: OwnerWriters;
-  readonly ownership: Ownership;
-  readonly outages: Outages;
-}
-
 const OPEN_TIMEOUT_MS = 60_000;
 const CLOSE_TIMEOUT_MS = 10_000;
 /** The command in hand may wait for a state partition that is away. */
 const COMMAND_END_MS = 3_000;
-const HEARTBEAT_MS = 1_000;
-/** When writes of partition 0 are so late, every other state partition's own heartbeat keeps what lives there going. */
-const LATE_MS = 1_500;
-const TICK_MS = 250;
-/** Far below transactional.id.expiration.ms and producer.id.expiration.ms, so that idle ids are never forgotten. */
-const KEEP_ALIVE_MS = 3_600_000;
 
 /**
  * The state of one destination: what its state topic says, written by one owner at a time.
@@ -87,20 +66,16 @@ export class TopicStateStore implements StateStore {
   readonly #instanceId: string;
   readonly #homes: Homes;
   readonly #abort = new AbortController();
-  readonly #leases: Leases;
-  readonly #oldResults: OldResults;
   readonly #fencedListeners: ((error: Error) => void)[] = [];
   readonly #commands: CommandClient;
-  readonly #ownRecords: OwnerRecords;
   readonly #loaded = Promise.withResolvers<void>();
   #reader: StateReader | null = null;
-  #owner: Owner | null = null;
+  #owner: StateOwner | null = null;
   #commandLoop: CommandLoop | null = null;
   /** Why this process may write no more: another instance took over, or the state can't be followed. */
   #fenced: Error | null = null;
   #opened = false;
   #closing = false;
-  #ticker: NodeJS.Timeout | null = null;
 
   constructor(options: StateStoreOptions) {
     this.#options = options;
@@ -113,24 +88,16 @@ export class TopicStateStore implements StateStore {
       if (this.view.commands.size > 0) this.#commandLoop?.wake();
     });
     this.view = this.#followed.view;
-    this.#oldResults = new OldResults(this.view);
-    this.#leases = new Leases(this.#clock, settings.partitions, options.leaseMs ?? LEASE_MS);
     this.#commands = new CommandClient(cluster, settings.topic, this.#instanceId, this.#abort.signal);
-    this.#ownRecords = new OwnerRecords({
-      partitions: settings.partitions,
-      instanceId: this.#instanceId,
-      incarnation: () => this.incarnation,
-      commit: (records) => this.#commit([], records),
-    });
     this.#loaded.promise.catch(() => undefined);
   }
 
   get incarnation(): number {
-    return this.#owner?.ownership.incarnation ?? 0;
+    return this.#owner?.incarnation ?? 0;
   }
 
   get previousOwners(): ReadonlyMap<number, Stored<OwnerRecord>> {
-    return this.#owner?.ownership.previousOwners ?? new Map();
+    return this.#owner?.previousOwners ?? new Map();
   }
 
   get fenced(): boolean {
@@ -211,36 +178,24 @@ export class TopicStateStore implements StateStore {
   }
 
   async #takeOver(reader: StateReader, topicId: string, onTrouble: (why: string) => void): Promise<void> {
-    const { cluster, settings, graceMs } = this.#options;
+    const { cluster, settings, leaseMs, graceMs } = this.#options;
     const { signal } = this.#abort;
-    const writers = new OwnerWriters({
+    const owner = new StateOwner({
       cluster,
-      topic: settings.topic,
-      partitions: settings.partitions,
-      signal,
-      clock: this.#clock,
-      onTrouble,
-      onFenced: (error) => this.#fence(error),
-      onCommitted: (partition, { sentAt }) => this.#leases.acknowledge(partition, sentAt),
-    });
-    const ownership = new Ownership({
-      topic: settings.topic,
-      partitions: settings.partitions,
+      settings,
+      instanceId: this.#instanceId,
       reader,
-      writers,
-      leases: this.#leases,
-      staged: this.#followed.staged,
+      followed: this.#followed,
+      leaseMs,
+      graceMs,
       clock: this.#clock,
       signal,
-      writeOwners: (partitions) => this.#ownRecords.claim(partitions),
-      reveal: (partition) => this.#followed.reveal(partition),
+      onTrouble,
       onFailed: (error) => this.#fence(error),
     });
-    const outages = new Outages(settings, cluster.name, { reader, writers, ownership });
-    this.#owner = { writers, ownership, outages };
-    await ownership.open(graceMs ?? GRACE_MS);
+    this.#owner = owner;
+    await owner.open();
     if (signal.aborted) return;
-    this.#ticker = setInterval(() => this.#tick(), TICK_MS);
     lifecycle.publish({
       level: 'info',
       message: `state of ${cluster.name} is ours`,
@@ -251,7 +206,7 @@ export class TopicStateStore implements StateStore {
         instance: this.#instanceId,
       },
     });
-    outages.tell();
+    owner.tellOutages();
   }
 
   async write(changes: readonly StateChange[]): Promise<void> {
@@ -261,7 +216,7 @@ export class TopicStateStore implements StateStore {
       if (this.#followed.staged.holds(home))
         throw new StateAway(this.#outageOf(home) ?? 'it was not read yet');
     }
-    await this.#commit(changes, []);
+    await this.#commit({ changes });
   }
 
   async submit(command: NewCommand): Promise<Stored<ResultRecord>> {
@@ -274,9 +229,10 @@ export class TopicStateStore implements StateStore {
     this.#commandLoop = new CommandLoop({
       view: this.view,
       handler,
-      begin: (command) => this.#commit([], [command]),
-      finish: (changes, result) => this.#commit(changes, [result], [`command/${result.id}`]),
-      discard: (id) => this.#commit([], [], [`command/${id}`]),
+      begin: (command) => this.#commit({ records: [command] }),
+      finish: (changes, result) =>
+        this.#commit({ changes, records: [result], tombstones: [`command/${result.id}`] }),
+      discard: (id) => this.#commit({ tombstones: [`command/${id}`] }),
       now: () => this.#clock().wall,
       stopped: () => this.#closing || this.fenced || this.#owner === null,
     });
@@ -316,11 +272,11 @@ export class TopicStateStore implements StateStore {
   }
 
   outages(): ReadonlyMap<number, string> {
-    return this.#opened ? (this.#owner?.outages.all() ?? new Map()) : new Map();
+    return this.#opened ? (this.#owner?.outages() ?? new Map()) : new Map();
   }
 
   #outageOf(home: number): string | null {
-    return this.#opened ? (this.#owner?.outages.of(home) ?? null) : null;
+    return this.#opened ? (this.#owner?.outageOf(home) ?? null) : null;
   }
 
   onFenced(listener: (error: Error) => void): void {
@@ -330,19 +286,15 @@ export class TopicStateStore implements StateStore {
 
   mayAppend(topic?: string, partition?: number): boolean {
     const home = topic === undefined || partition === undefined ? 0 : this.#homes.of(topic, partition);
-    return this.#leases.holds(home) && this.#freshnessOf(home) === 'fresh';
+    return this.#owner?.holds(home) === true && this.#freshnessOf(home) === 'fresh';
   }
 
   async whenMayAppend(topic?: string, partition?: number): Promise<void> {
     await this.#loaded.promise;
-    const ownership = this.#owner?.ownership;
-    if (ownership === undefined) return new Promise(() => undefined);
-    const homes =
-      topic === undefined || partition === undefined ? ownership.owned : [this.#homes.of(topic, partition)];
-    for (const home of homes) {
-      await ownership.arrival(home);
-      await pause(this.#leases.startsIn(home) ?? 0, this.#abort.signal);
-    }
+    if (this.#owner === null) return new Promise(() => undefined);
+    await this.#owner.whenAlone(
+      topic === undefined || partition === undefined ? null : this.#homes.of(topic, partition),
+    );
     if (this.#fenced !== null) throw this.#fenced;
     if (this.#abort.signal.aborted) throw new StateClosed('the state store was closed');
   }
@@ -350,13 +302,13 @@ export class TopicStateStore implements StateStore {
   async close(released?: ReadonlyMap<string, number>): Promise<void> {
     if (this.#closing) return;
     this.#closing = true;
-    if (this.#ticker !== null) clearInterval(this.#ticker);
-    if (this.#opened && this.#owner !== null && this.#fenced === null) {
+    const owner = this.#owner;
+    owner?.rest();
+    if (this.#opened && owner !== null && this.#fenced === null) {
       const timeout = new AbortController();
       const last = (async () => {
         await Promise.race([this.#commandLoop?.idle(), pause(COMMAND_END_MS, timeout.signal)]);
-        this.#leases.end();
-        if (released !== undefined) await this.#ownRecords.release(this.#releasable(), released);
+        await owner.release(released);
       })();
       last.catch(() => undefined);
       await Promise.race([last.catch(() => undefined), pause(CLOSE_TIMEOUT_MS, timeout.signal)]);
@@ -365,64 +317,22 @@ export class TopicStateStore implements StateStore {
     this.#shutDown(new StateClosed('the state store was closed'));
   }
 
-  /** In reach; and where the older owner's lease may still run, the next owner must wait for that as we did. */
-  #releasable(): number[] {
-    const owned = this.#owner?.ownership.owned ?? [];
-    return owned.filter((home) => this.#outageOf(home) === null && this.#leases.startsIn(home) === 0);
-  }
-
-  /** One transaction per state partition; partition 0 after the others. Resolves when all is read back. */
-  async #commit(
-    changes: readonly StateChange[],
-    records: readonly StateRecord[],
-    tombstones: readonly string[] = [],
-  ): Promise<void> {
-    const writers = this.#owner?.writers;
-    const positions = this.#reader?.positions;
-    if (writers === undefined || positions === undefined) {
-      throw new StateClosed('this instance reads the state and does not own it');
-    }
-    const placed = new PlacedEntries(this.#homes.count, this.incarnation);
-    for (const change of changes) placed.change(change);
-    for (const record of records) placed.record(record);
-    for (const key of tombstones) placed.tombstone(key);
-    const written = await writers.commit(placed.byPartition);
-    await Promise.all(written.map(({ partition, lastOffset }) => positions.hasRead(partition, lastOffset)));
-  }
-
-  /** Heartbeats, keep-alive of idle ids, old results. */
-  #tick(): void {
-    if (this.#owner === null || this.#closing || this.fenced) return;
-    const { writers, ownership, outages } = this.#owner;
-    const now = this.#clock();
-    const othersMs = this.#leases.age(0) > LATE_MS ? HEARTBEAT_MS : KEEP_ALIVE_MS;
-    for (const partition of writers.idleFor(now, (index) => (index === 0 ? HEARTBEAT_MS : othersMs))) {
-      if (!ownership.owns(partition)) continue;
-      // a refusal would be a fault of the topic's settings and shows at the next write of somebody who waits for it
-      writers.heartbeat(partition, this.#ownRecords.heartbeat(partition)).catch(() => undefined);
-    }
-    const old = this.#oldResults.due(now);
-    if (old.length > 0) this.#commit([], [], old).catch(() => undefined);
-    outages.tell();
+  async #commit(written: Written): Promise<void> {
+    if (this.#owner === null) throw new StateClosed('this instance reads the state and does not own it');
+    await this.#owner.commit(written);
   }
 
   #fence(error: Error): void {
     if (this.#fenced !== null) return;
     this.#fenced = error;
-    this.#leases.end();
-    this.#owner?.ownership.end(error);
-    if (this.#ticker !== null) clearInterval(this.#ticker);
-    this.#owner?.writers.fail(error);
+    this.#owner?.end(error);
     lifecycle.publish({ level: 'error', message: error.message, fields: { incarnation: this.incarnation } });
     for (const listener of this.#fencedListeners.splice(0)) listener(error);
   }
 
   #shutDown(error: Error): void {
     this.#closing = true;
-    this.#leases.end();
-    if (this.#ticker !== null) clearInterval(this.#ticker);
-    this.#owner?.writers.fail(error);
-    this.#owner?.ownership.end(error);
+    this.#owner?.end(error);
     this.#loaded.reject(error);
     this.#abort.abort();
     const { cluster } = this.#options;
