@@ -63,7 +63,8 @@ export async function connectFromFlags(flags: ConnectionFlags, io: Io): Promise<
   try {
     return (await connectToAny(text, servers.value, options)).connection;
   } catch (error) {
-    if (!(error instanceof ClusterUnreachableError) || !error.message.includes('peer-closed')) throw error;
+    if (!(error instanceof ClusterUnreachableError) || !/peer-closed|ECONNRESET/.test(error.message))
+      throw error;
     throw failed(
       `${error.message} (it took the connection and closed it, as a gateway does while its own cluster is out of ` +
         'reach: its log says why)',

@@ -33,12 +33,13 @@ export function oneLine(text: string): string {
 }
 
 /** Broken between words where it is longer than the terminal is wide; what follows is set in. */
-export function fold(text: string, columns = Number.POSITIVE_INFINITY): string {
+export function fold(text: string, columns?: number): string {
+  const width = widthOf(columns);
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {
     const longer = line === '' ? word : `${line} ${word}`;
-    if (longer.length <= columns || line === '') {
+    if (longer.length <= width || line === '') {
       line = longer;
       continue;
     }
@@ -49,10 +50,16 @@ export function fold(text: string, columns = Number.POSITIVE_INFINITY): string {
 }
 
 /** Drawn from the top of an empty terminal; a line that is longer than it is wide ends with `...`, not folded. */
-export function screen(text: string, columns = Number.POSITIVE_INFINITY): string {
+export function screen(text: string, columns?: number): string {
+  const width = widthOf(columns);
   const lines = text.split('\n');
-  const fit = lines.map((line) => (line.length <= columns ? line : `${line.slice(0, columns - 3)}...`));
+  const fit = lines.map((line) => (line.length <= width ? line : `${line.slice(0, width - 3)}...`));
   return `\u001b[H\u001b[2J${fit.join('\n')}`;
+}
+
+// a terminal that was never given a size says 0
+function widthOf(columns: number | undefined): number {
+  return columns === undefined || columns === 0 ? Number.POSITIVE_INFINITY : columns;
 }
 
 export function duration(ms: number): string {

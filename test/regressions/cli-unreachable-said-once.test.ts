@@ -1,4 +1,4 @@
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { Cluster } from '../../src/net/cluster.ts';
 import { run } from '../unit/src/cli/fake-gateway.ts';
@@ -13,22 +13,25 @@ test('a gateway that is not there: its address once, then the cause', async () =
   });
 });
 
-test('a gateway that closes at once, its cluster being away, is told from one that is not there', async () => {
-  const server = createServer((socket) =>
-    socket
-      .on('error', () => undefined)
-      .resume()
-      .end(),
-  );
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const { code, err } = await run(['mirror', 'list', '--bootstrap-server', address]);
-  await new Promise((resolve) => server.close(resolve));
-  expect(err).toMatch(
-    new RegExp(`^${address} can't be reached: peer-closed \\(.*its own cluster is out of reach`),
-  );
-  expect(code).toBe(1);
-});
+test.each([
+  ['closed', (socket: Socket) => socket.resume().end()],
+  ['reset', (socket: Socket) => socket.once('data', () => socket.resetAndDestroy())],
+])(
+  'a gateway whose cluster is away and whose connections are %s, is told from one that is not there',
+  async (_, end) => {
+    const server = createServer((socket) => end(socket.on('error', () => undefined)));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { code, err } = await run(['mirror', 'list', '--bootstrap-server', address]);
+    await new Promise((resolve) => server.close(resolve));
+    expect(err).toMatch(
+      new RegExp(
+        `^${address} can't be reached: (peer-closed|socket-error:ECONNRESET.*) \\(.*its own cluster is out of reach`,
+      ),
+    );
+    expect(code).toBe(1);
+  },
+);
 
 test('dump of a cluster that is not there', async () => {
   const address = '127.0.0.1:1';

@@ -342,6 +342,13 @@ describe('small parts', () => {
     expect(screen('1234567890\n')).toBe('\u001b[H\u001b[2J1234567890\n');
   });
 
+  test('a terminal that says it is 0 wide, as one without a size does, is taken as wide enough', () => {
+    expect(screen('1234567890\n', 0)).toBe('\u001b[H\u001b[2J1234567890\n');
+    expect(errorText(summaries([], null, 0, [{ mirror: 'm', error: 'some words' }]), 0)).toBe(
+      'm: some words\n',
+    );
+  });
+
   test('an error stands below the table, whole, broken between words', () => {
     const lines = summaries([], null, 0, [
       { mirror: 'm', error: 'cluster east has\nno topic orders' },
