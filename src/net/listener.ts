@@ -47,11 +47,41 @@ export interface ListenerHooks {
   onAcceptFailed?(error: Error, bound: Bound): void;
 }
 
-/** Names every address that could not be bound. */
+interface BindFault {
+  /** Name and address. */
+  readonly what: string;
+  readonly why: string;
+}
+
+/** Names what could not be bound; of many with one reason, as when the same file runs twice, the first. */
 export class BindError extends Error {
-  constructor(faults: readonly string[]) {
-    super(`nothing was bound: ${faults.join('; ')}`);
+  constructor(faults: readonly BindFault[]) {
+    const groups = [...Map.groupBy(faults, ({ why }) => why)];
+    super(`nothing was bound: ${groups.map(([why, some]) => `${namesOf(some)}: ${why}`).join('; ')}`);
     this.name = 'BindError';
+  }
+}
+
+const MOST_NAMED = 4;
+
+function namesOf(faults: readonly BindFault[]): string {
+  const names = faults.map(({ what }) => what);
+  if (names.length <= MOST_NAMED) return names.join(', ');
+  const shown = MOST_NAMED - 1;
+  return `${names.slice(0, shown).join(', ')} and ${names.length - shown} more`;
+}
+
+function faultOf(reason: unknown): BindFault {
+  return reason instanceof PortRefused ? reason.fault : { what: 'a port', why: String(reason) };
+}
+
+/** One port that could not be bound. */
+class PortRefused extends Error {
+  readonly fault: BindFault;
+
+  constructor(fault: BindFault) {
+    super(`${fault.what}: ${fault.why}`);
+    this.fault = fault;
   }
 }
 
@@ -110,7 +140,7 @@ export async function listen(
   const outcomes = await Promise.allSettled(requests.map((request) => bind(request, accept, failed)));
   const servers = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
   const faults = outcomes.flatMap((outcome) =>
-    outcome.status === 'rejected' ? [(outcome.reason as Error).message] : [],
+    outcome.status === 'rejected' ? [faultOf(outcome.reason)] : [],
   );
   if (faults.length > 0) {
     // a server is closed when its last connection has ended: whoever came already is sent away first
@@ -163,7 +193,7 @@ function bind(
                 ? 'this host name is not known here'
                 : error.message;
       const address = formatHostPort({ host: request.host, port: request.port });
-      reject(new Error(`${request.name ?? request.label} ${address}: ${why}`));
+      reject(new PortRefused({ what: `${request.name ?? request.label} ${address}`, why }));
     });
     server.listen({ host: request.host, port: request.port, backlog: 511 }, () => {
       stands = true;

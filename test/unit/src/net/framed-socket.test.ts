@@ -402,6 +402,19 @@ describe('a listener', () => {
     );
   });
 
+  test('tells a reason that many ports share once, and the first of them', async () => {
+    const port = (at: number) => ({ host: '192.0.2.1', port: at, label: `port ${at}` });
+    const hooks = { onConnection: () => recorder() };
+    await expect(listen([1, 2, 3, 4].map(port), LIMITS, hooks)).rejects.toThrow(
+      'nothing was bound: port 1 192.0.2.1:1, port 2 192.0.2.1:2, port 3 192.0.2.1:3, port 4 192.0.2.1:4: this machine has no such address',
+    );
+    const served = await serve();
+    const taken = { host: '127.0.0.1', port: served.port, label: 'west' };
+    await expect(listen([...[1, 2, 3, 4, 5].map(port), taken], LIMITS, hooks)).rejects.toThrow(
+      `port 3 192.0.2.1:3 and 2 more: this machine has no such address; west 127.0.0.1:${served.port}: the port is in use`,
+    );
+  });
+
   test('limits connections per address and serves again when one leaves', async () => {
     const served = await serve({ maxConnectionsPerAddress: 2 });
     const first = raw(served.port);
