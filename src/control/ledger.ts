@@ -143,7 +143,7 @@ export class Ledger {
       if (waiting.isPatient) continue;
       const at = this.#waiting.indexOf(waiting);
       if (at >= 0) this.#waiting.splice(at, 1);
-      waiting.settle(new StateAway(away), undefined);
+      waiting.settle(new StateAway(away, at < 0), undefined);
     }
     // some may have waited for one that was let go
     if (this.#waiting.length > 0) this.#schedule();

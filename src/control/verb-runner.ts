@@ -205,9 +205,11 @@ function refused(error: VerbError, topics: readonly TopicError[]): CommandOutcom
   return { changes: [], ok: false, errorCode: error.code, errorMessage: error.message, topics };
 }
 
-/** One that was on its way when the state partition went away is written when that is back. */
 function awayError(error: StateAway): VerbError {
-  const message = `${error.message}. What of it was on its way then is done later: ask describe`;
+  const what = error.isOnItsWay
+    ? 'It was being written: it is done when that is back, unless this process ends before. Ask describe, and ask again'
+    : 'Nothing was changed';
+  const message = `${error.message}. ${what}`;
   return { code: ErrorCode.COORDINATOR_NOT_AVAILABLE, message };
 }
 

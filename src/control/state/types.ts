@@ -148,4 +148,11 @@ export class StateUnusable extends Error {
 /** The state partition that this concerns is out of reach. Nothing is decided on what was known of it before. */
 export class StateAway extends Error {
   override readonly name = 'StateAway';
+  /** It was being written already, and will stand there when the state partition is back, unless this process ends before. */
+  readonly isOnItsWay: boolean;
+
+  constructor(message: string, isOnItsWay = false) {
+    super(message);
+    this.isOnItsWay = isOnItsWay;
+  }
 }

@@ -146,8 +146,8 @@ describe('a state partition out of reach', () => {
     const behind = ledger.updateSoon(set(0, 32));
     behind.catch(() => undefined);
     store.away.set('orders/1', 'its broker is down');
-    await expect(both).rejects.toThrow('its broker is down');
-    await expect(behind).rejects.toThrow('its broker is down');
+    await expect(both).rejects.toMatchObject({ message: 'its broker is down', isOnItsWay: true });
+    await expect(behind).rejects.toMatchObject({ message: 'its broker is down', isOnItsWay: false });
     await ledger.settled();
     gate.resolve();
     await patient;
