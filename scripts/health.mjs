@@ -6,6 +6,10 @@ try {
   if (!answer.ok)
     throw new Error(`${base}/readyz answers ${answer.status}: ${(await answer.text()).slice(0, 300)}`);
 } catch (error) {
-  process.stderr.write(`${error.cause?.message ?? error.message}\n`);
+  const away =
+    error.cause?.code === 'ECONNREFUSED'
+      ? ' (does the YAML have `admin: { bind: … }` with this address?)'
+      : '';
+  process.stderr.write(`${error.cause?.message ?? error.message}${away}\n`);
   process.exitCode = 1;
 }
