@@ -36,6 +36,7 @@ interface Writer {
 export class OwnerWriters {
   readonly #options: OwnerWritersOptions;
   readonly #writers: readonly Writer[];
+  #hasFailed = false;
   readonly #commits = new SplitCommit(async (partition, entries) => {
     const { lastOffset } = await this.#of(partition).queue.push(entries);
     return { partition, lastOffset };
@@ -81,7 +82,7 @@ export class OwnerWriters {
     const writer = this.#of(partition);
     writer.busySince = clock();
     try {
-      await writer.producer.init();
+      await writer.producer.init(() => !this.#hasFailed);
       return clock().mono;
     } finally {
       writer.busySince = null;
@@ -119,7 +120,9 @@ export class OwnerWriters {
     }
   }
 
+  /** For ever: what waits is rejected, and nothing is taken over any more. */
   fail(error: Error): void {
+    this.#hasFailed = true;
     for (const { queue } of this.#writers) queue.fail(error);
   }
 

@@ -7,7 +7,7 @@ import { endTxnApi } from '../../../protocol/schema/26-end-txn.ts';
 import type { Cluster } from '../../net/cluster.ts';
 import { type Clock, type Instant, elapsed, systemClock } from './clock.ts';
 import { ProducerRequests } from './producer-requests.ts';
-import { type Attempt, StateWriteRefused, persist } from './retry.ts';
+import { type Attempt, StateClosed, StateWriteRefused, persist } from './retry.ts';
 import { StateUnusable } from './types.ts';
 
 /**
@@ -78,10 +78,11 @@ export class TransactionalProducer {
 
   /**
    * Takes the transactional id over: fences whoever had it and ends the transaction that it left open.
-   * @throws StateUnusable when that is not allowed
+   * @param isWanted asked before each try: it may take long, and who was fenced meanwhile would fence a newer one
+   * @throws StateUnusable when that is not allowed; StateClosed when it is not wanted any more
    */
-  async init(): Promise<void> {
-    await this.#initialise(-1n, -1);
+  async init(isWanted: () => boolean = () => true): Promise<void> {
+    await this.#initialise(-1n, -1, isWanted);
   }
 
   /**
@@ -121,9 +122,10 @@ export class TransactionalProducer {
     }
   }
 
-  async #initialise(producerId: bigint, producerEpoch: number): Promise<void> {
+  async #initialise(producerId: bigint, producerEpoch: number, isWanted = () => true): Promise<void> {
     const { transactionalId } = this;
     const answer = await this.#persist('InitProducerId', async () => {
+      if (!isWanted()) throw new StateClosed(`${this.#requests.what('InitProducerId')}: given up`);
       const transactionTimeoutMs = this.#timeoutMs;
       const body = { transactionalId, transactionTimeoutMs, producerId, producerEpoch };
       const response = await this.#requests.askCoordinator(initProducerIdApi, body, CAPS.initProducerId);

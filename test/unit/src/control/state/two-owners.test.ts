@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { TransactionalProducerOptions } from '../../../../../src/control/state/transactional-producer.ts';
 import type { StateReaderOptions } from '../../../../../src/control/state/state-reader.ts';
+import { partitionRecord } from '../support/records.ts';
 import { TOPICS, world } from './support/owners-world.ts';
 
 vi.mock('../../../../../src/control/state/transactional-producer.ts', () => ({
@@ -9,7 +10,7 @@ vi.mock('../../../../../src/control/state/transactional-producer.ts', () => ({
     constructor(options: TransactionalProducerOptions) {
       this.#options = options;
     }
-    init = () => world().init(this.#options, this);
+    init = (isWanted: () => boolean = () => true) => world().init(this.#options, this, isWanted);
     commit = (batches: Parameters<ReturnType<typeof world>['commit']>[2]) =>
       world().commit(this.#options, this, batches);
   },
@@ -75,6 +76,28 @@ test('an owner that leaves before the one before it has certainly stopped leaves
   expect(mayAppend()).toEqual([false, true]);
   await model.end();
   expect(model.faults).toEqual([]);
+});
+
+test('a fenced owner takes no state partition from the newer one, not even one that it still waited for', async () => {
+  const model = world(0);
+  const first = model.start();
+  first.cut.add(1);
+  await model.serveOnly(first);
+  model.pass(1_000);
+  await model.serveOnly(first);
+  expect([first.store.incarnation, first.store.outages().size]).toEqual([1, 1]);
+  const second = model.start();
+  await model.serveOnly(second);
+  model.pass(1_300);
+  await model.serveOnly(first);
+  expect(first.store.fenced).toBe(true);
+  first.cut.clear();
+  await model.serveOnly(first);
+  const written = second.store.write([{ put: partitionRecord('MIRRORING', { topic: TOPICS[1] as string }) }]);
+  await model.serveOnly(second);
+  await written;
+  expect(second.store.fenced).toBe(false);
+  await model.end();
 });
 
 test('the random steps come to what is to be proven', () => {

@@ -83,9 +83,11 @@ export class World {
     });
   }
 
-  init(options: TransactionalProducerOptions, producer: unknown): Promise<void> {
+  /** @param isWanted asked before each try of a real one, of which there is one here */
+  init(options: TransactionalProducerOptions, producer: unknown, isWanted: () => boolean): Promise<void> {
     const { partition } = options;
     return this.#ask(options, partition, () => {
+      if (!isWanted()) return;
       this.#holders[partition] = producer;
     });
   }
@@ -248,8 +250,9 @@ export class World {
   async serveOnly(instance: Instance, rounds = 60): Promise<void> {
     for (let round = 0; round < rounds; round++) {
       for (let partition = 0; partition < PARTITIONS; partition++) this.#fetchFor(instance, partition);
-      const asked = this.#requests.filter(({ of }) => of === instance);
-      this.#requests = this.#requests.filter(({ of }) => of !== instance);
+      const isAsked = ({ of, partition }: Request) => of === instance && !of.cut.has(partition);
+      const asked = this.#requests.filter(isAsked);
+      this.#requests = this.#requests.filter((request) => !isAsked(request));
       for (const { serve } of asked) serve();
       await settle();
       this.#check();
