@@ -1,7 +1,7 @@
 import { ErrorCode, errorName } from '../../protocol/errors.ts';
 import { metadataApi, type MetadataResponse } from '../../protocol/schema/03-metadata.ts';
 import { findCoordinatorApi } from '../../protocol/schema/10-find-coordinator.ts';
-import { type HostPort, parseBootstrapServers } from '../config/address.ts';
+import { formatHostPort, type HostPort, parseBootstrapServers } from '../config/address.ts';
 import {
   type ClientProperties,
   clientIdOf,
@@ -51,8 +51,12 @@ export class ClusterIdMismatchError extends Error {
   }
 }
 
+/** The address is not, or no more, the broker's: it leads to another one, which knows where that is. */
+class BrokerMovedError extends ConnectionClosedError {}
+
 const METADATA_TIMEOUT_MS = 10_000;
 const ANY = -1;
+const MOVES_FOLLOWED = 2;
 
 export class Cluster {
   readonly name: string;
@@ -81,7 +85,7 @@ export class Cluster {
     this.#expectedClusterId = options.expectedClusterId ?? null;
     this.#lanes = new Lanes({
       owner: options.name,
-      check: (connection, timeoutMs) => this.#checkOpened(connection, timeoutMs),
+      check: (connection, nodeId, timeoutMs) => this.#checkOpened(connection, nodeId, timeoutMs),
     });
   }
 
@@ -161,6 +165,16 @@ export class Cluster {
 
   /** The lane's connection to a broker, opened if there is none. @throws ConnectionClosedError, ClusterIdMismatchError */
   async connection(nodeId: number, lane: string, options: ConnectionOptions = {}): Promise<BrokerConnection> {
+    for (let moves = 0; ; moves += 1) {
+      try {
+        return await this.#connection(nodeId, lane, options);
+      } catch (error) {
+        if (!(error instanceof BrokerMovedError) || moves === MOVES_FOLLOWED) throw error;
+      }
+    }
+  }
+
+  async #connection(nodeId: number, lane: string, options: ConnectionOptions): Promise<BrokerConnection> {
     let broker = this.#cache.broker(nodeId);
     if (broker === undefined) {
       await this.refresh([]);
@@ -276,13 +290,26 @@ export class Cluster {
     return { clientId: this.clientId, connectTimeoutMs, frameCapBytes: this.#frameCapBytes };
   }
 
-  async #checkOpened(connection: BrokerConnection, timeoutMs: number): Promise<void> {
+  async #checkOpened(connection: BrokerConnection, nodeId: number, timeoutMs: number): Promise<void> {
     const answer = await askMetadata(connection, [], timeoutMs).catch((error: unknown) => {
       connection.end('handshake-failed', error instanceof Error ? error.message : String(error));
       throw error;
     });
     this.#checkClusterId(connection, answer);
     if (this.#cache.brokers().length === 0) this.#cache.merge(answer, false);
+    this.#checkAddress(connection, nodeId, answer);
+  }
+
+  /** Brokers may swap addresses; where another one answers, every request would find "not the leader" for ever. */
+  #checkAddress(connection: BrokerConnection, nodeId: number, { brokers }: MetadataResponse): void {
+    const now = brokers.find((broker) => broker.nodeId === nodeId);
+    if (now === undefined) return;
+    const address = formatHostPort(now);
+    if (address === connection.peer) return;
+    this.#cache.noteBroker(now);
+    const why = `broker ${nodeId} of ${this.name} is at ${address} now`;
+    connection.end('local-close', why);
+    throw new BrokerMovedError('local-close', why, connection.peer, false);
   }
 
   #checkClusterId(connection: BrokerConnection, answer: MetadataResponse): void {

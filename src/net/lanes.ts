@@ -10,7 +10,7 @@ export interface LaneOptions {
   /** Name of the cluster, for texts. */
   readonly owner: string;
   /** Ends the connection and throws when it is not to be used. */
-  readonly check: (connection: BrokerConnection, timeoutMs: number) => Promise<void>;
+  readonly check: (connection: BrokerConnection, nodeId: number, timeoutMs: number) => Promise<void>;
 }
 
 export class Lanes {
@@ -47,7 +47,7 @@ export class Lanes {
         return this.get(nodeId, lane, timeoutMs, open);
       });
     }
-    const made = this.#opened(open, timeoutMs);
+    const made = this.#opened(nodeId, open, timeoutMs);
     this.#lanes.set(key, made);
     const forget = (): void => {
       if (this.#lanes.get(key) === made) this.#lanes.delete(key);
@@ -75,7 +75,11 @@ export class Lanes {
     await Promise.all(open.map((connection) => connection.closed));
   }
 
-  async #opened(open: () => Promise<BrokerConnection>, timeoutMs: number): Promise<BrokerConnection> {
+  async #opened(
+    nodeId: number,
+    open: () => Promise<BrokerConnection>,
+    timeoutMs: number,
+  ): Promise<BrokerConnection> {
     const { owner, check } = this.#options;
     const connection = await open();
     const { peer } = connection;
@@ -86,7 +90,7 @@ export class Lanes {
       connectionClosed.publish({ side: 'cluster', peer, owner, cause, detail: connection.closeDetail });
     });
     if (this.#closed) connection.end('shutdown');
-    await check(connection, timeoutMs);
+    await check(connection, nodeId, timeoutMs);
     return connection;
   }
 }
