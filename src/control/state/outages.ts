@@ -30,8 +30,12 @@ export class Outages {
 
   of(partition: number): string | null {
     const why = this.#why(partition);
-    if (why === null) return null;
     const { topic, replicationFactor } = this.#settings;
+    if (why === null) {
+      if (this.#ownership.owns(partition)) return null;
+      const what = 'is being taken over, which takes some seconds after it could be reached';
+      return `partition ${partition} of the state topic ${topic} on ${this.#cluster} ${what}`;
+    }
     const way =
       replicationFactor < 3
         ? `start the broker that holds it (${topic} has one or two replicas; give it 3, on 3 brokers)`
@@ -67,9 +71,7 @@ export class Outages {
 
   #why(partition: number): string | null {
     const { positions } = this.#reader;
-    const stuck = this.#writers.stuckFor(partition, STUCK_MS);
     if (positions.isOutOfReach(partition)) return positions.gap(partition);
-    if (!this.#ownership.owns(partition)) return stuck ?? 'it was not taken over yet';
-    return stuck;
+    return this.#writers.stuckFor(partition, STUCK_MS);
   }
 }
