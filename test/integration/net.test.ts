@@ -144,6 +144,7 @@ describe('check --connect', () => {
   again: { bootstrap.servers: "127.0.0.1:${other}" }
 gateways: [ { name: g, cluster: b, bind: "127.0.0.1:1000", nodeIds: 1-3, brokerPorts: 1001-1003 } ]
 mirrors: [ { name: m, ${mirror} } ]
+state: { replication.factor: 1 }
 `,
     );
     return runIsthmus(['check', '-c', file, '--connect']);
