@@ -33,7 +33,7 @@ export class SourceKeeper {
     return this.#error;
   }
 
-  /** Set when the source answers as another cluster: for good, until the configuration is put right. */
+  /** Set when the source answers as another cluster: its topics fail for good (KIP-1279), until `recover` exists. */
   get wrongCluster(): string | null {
     return this.#wrongCluster;
   }
@@ -66,7 +66,9 @@ export class SourceKeeper {
       session = await this.#surroundings.openSource(name, source);
       const found = await session.admin.clusterId();
       if (found !== sourceClusterId) {
-        this.#wrongCluster = `source ${source} answers with cluster id ${found}; mirror ${name} was created for ${sourceClusterId}`;
+        this.#wrongCluster =
+          `source ${source} answers with cluster id ${found}; mirror ${name} was created for ${sourceClusterId}: ` +
+          `put bootstrap.servers of ${source} right; what failed by it can be failed over, or deleted and mirrored anew`;
         throw new Error(this.#wrongCluster);
       }
       if (this.#closed) throw new Error('closed');

@@ -40,7 +40,8 @@ export interface Written {
   readonly tombstones?: readonly string[];
 }
 
-const HEARTBEAT_MS = 1_000;
+/** With a tick on top still within a second: the owner writes at least that often. */
+const HEARTBEAT_MS = 700;
 /** When writes of partition 0 are so late, every other state partition's own heartbeat keeps what lives there going. */
 const LATE_MS = 1_500;
 const TICK_MS = 250;
