@@ -29,7 +29,7 @@ export function readProduce({ apiVersion, frame }: SeenRequest): ProducedPartiti
   const flexible = apiVersion >= 9;
   const read = new FieldReader(frame, flexible);
   read.text(); // transactional id
-  read.skip(2 + 4); // acks, timeout
+  read.pass(2 + 4); // acks, timeout
   const found: ProducedPartition[] = [];
   for (let topics = read.count(); topics > 0; topics--) {
     const topic = apiVersion >= 13 ? read.hex(16) : read.text();
@@ -49,7 +49,7 @@ export function readMarkers({ apiVersion, frame }: SeenRequest): MarkerRun[] {
   const runs = new Map<string, { topic: string; partition: number; markers: number; offsets: number[] }>();
   for (let markers = read.count(); markers > 0; markers--) {
     const id = read.int64();
-    read.skip(2 + 1); // producer epoch, result
+    read.pass(2 + 1); // producer epoch, result
     for (let topics = read.count(); topics > 0; topics--) {
       const topic = read.text();
       for (let partitions = read.count(); partitions > 0; partitions--) {
@@ -62,8 +62,8 @@ export function readMarkers({ apiVersion, frame }: SeenRequest): MarkerRun[] {
       }
       read.tags();
     }
-    read.skip(4); // coordinator epoch
-    if (apiVersion >= 2) read.skip(1); // transaction version
+    read.pass(4); // coordinator epoch
+    if (apiVersion >= 2) read.pass(1); // transaction version
     read.tags();
   }
   return [...runs.values()].map(({ topic, partition, markers, offsets }) => {
@@ -90,7 +90,7 @@ class FieldReader {
     this.tags();
   }
 
-  skip(bytes: number): void {
+  pass(bytes: number): void {
     this.#at += bytes;
   }
 
@@ -126,7 +126,7 @@ class FieldReader {
     if (!this.#flexible) return;
     for (let tags = this.#varint(); tags > 0; tags--) {
       this.#varint();
-      this.skip(this.#varint());
+      this.pass(this.#varint());
     }
   }
 
