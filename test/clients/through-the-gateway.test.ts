@@ -7,9 +7,10 @@ import {
   stringSerializers,
 } from '@platformatic/kafka';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { type Gateway, startGateway } from '../../src/gateway/index.ts';
+import type { Gateway } from '../../src/gateway/index.ts';
 import { Cluster } from '../../src/net/cluster.ts';
-import { StubMirrorRole, StubVerbs, StubView } from '../fake-broker/support/stub-control.ts';
+import { StubView } from '../fake-broker/support/stub-control.ts';
+import { startStubGateway } from '../fake-broker/support/stub-gateway.ts';
 import { runJava } from '../harness/java.ts';
 
 // Clients that are not ours must not find out that there is a gateway, addresses apart.
@@ -25,21 +26,7 @@ for (const name of ['kafka44', 'kafka39'] as const) {
     beforeAll(async () => {
       cluster = new Cluster({ name: 'west', properties: { 'bootstrap.servers': bootstrap } });
       await cluster.connect();
-      gateway = await startGateway({
-        config: {
-          name: 'gw',
-          role: 'client',
-          mirror: null,
-          bind: { host: '127.0.0.1', port: 0 },
-          advertise: '127.0.0.1',
-          brokerPorts: new Map(cluster.brokers().map(({ nodeId }) => [nodeId, 0])),
-          readOnlyError: 'policy-violation',
-        },
-        cluster,
-        view: new StubView().mirrored(copy),
-        verbs: new StubVerbs(),
-        mirrorRole: new StubMirrorRole(),
-      });
+      gateway = await startStubGateway(cluster, { view: new StubView().mirrored(copy) });
       via = `127.0.0.1:${gateway.addresses.bootstrap.port}`;
     });
 

@@ -3,10 +3,11 @@ import { readBarrier } from '../../protocol/records/barrier.ts';
 import { barrierId } from '../../protocol/records/ids.ts';
 import { walkBatches } from '../../protocol/records/walk.ts';
 import { fetchApi, writeTxnMarkersApi } from '../../protocol/schema/index.ts';
-import { type Gateway, startGateway } from '../../src/gateway/index.ts';
+import type { Gateway } from '../../src/gateway/index.ts';
 import { Cluster } from '../../src/net/cluster.ts';
 import { BrokerConnection } from '../../src/net/connection.ts';
-import { StubMirrorRole, StubVerbs, StubView } from '../fake-broker/support/stub-control.ts';
+import { StubMirrorRole, StubView } from '../fake-broker/support/stub-control.ts';
+import { startStubGateway } from '../fake-broker/support/stub-gateway.ts';
 import { runJava } from '../harness/java.ts';
 import { runPython } from '../harness/python.ts';
 import { until } from '../harness/until.ts';
@@ -30,21 +31,8 @@ const view = new StubView()
   .barrier(TOPIC, 0, { offset: 20, generation: 1, sourceClusterId: SOURCE });
 
 async function start(role: 'client' | 'mirror'): Promise<Gateway> {
-  return await startGateway({
-    config: {
-      name: role,
-      role,
-      mirror: role === 'mirror' ? 'east-to-west' : null,
-      bind: { host: '127.0.0.1', port: 0 },
-      advertise: '127.0.0.1',
-      brokerPorts: new Map(cluster.brokers().map(({ nodeId }) => [nodeId, 0])),
-      readOnlyError: 'policy-violation',
-    },
-    cluster,
-    view,
-    verbs: new StubVerbs(),
-    mirrorRole,
-  });
+  const mirror = role === 'mirror' ? 'east-to-west' : null;
+  return await startStubGateway(cluster, { config: { name: role, role, mirror }, view, mirrorRole });
 }
 
 beforeAll(async () => {

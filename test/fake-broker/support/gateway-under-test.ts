@@ -1,7 +1,8 @@
-import { type Gateway, type GatewayConfig, startGateway } from '../../../src/gateway/index.ts';
+import type { Gateway, GatewayConfig } from '../../../src/gateway/index.ts';
 import { Cluster } from '../../../src/net/cluster.ts';
 import { type FakeBrokerOptions, type FakeCluster, startFakeBroker } from '../index.ts';
 import { StubMirrorRole, StubVerbs, StubView } from './stub-control.ts';
+import { startStubGateway } from './stub-gateway.ts';
 import { WireClient } from './wire-client.ts';
 
 /** A gateway in front of a fake cluster, with a stub for control, and everything closed at the end. */
@@ -30,22 +31,9 @@ export async function startUnderTest(options: UnderTestOptions = {}): Promise<Un
   const view = options.view ?? new StubView();
   const verbs = new StubVerbs();
   const mirrorRole = new StubMirrorRole();
-  const gateway = await startGateway({
-    config: {
-      name: 'gw',
-      role: 'client',
-      bind: { host: '127.0.0.1', port: 0 },
-      mirror: null,
-      advertise: '127.0.0.1',
-      brokerPorts: new Map(fake.state.nodes.map(({ id }) => [id, 0])),
-      readOnlyError: 'policy-violation',
-      ...options.config,
-    },
-    cluster,
-    view,
-    verbs,
-    mirrorRole,
-  });
+  const brokerPorts = new Map(fake.state.nodes.map(({ id }) => [id, 0]));
+  const config = { brokerPorts, ...options.config };
+  const gateway = await startStubGateway(cluster, { config, view, verbs, mirrorRole });
   const clients: WireClient[] = [];
   const portOf = (node?: number): number => {
     const address = node === undefined ? gateway.addresses.bootstrap : gateway.addresses.brokers.get(node);
