@@ -6,6 +6,7 @@ import { compiledHelpers, helperFolder } from './java-classes.ts';
 import { helperHost, runInHost } from './java-host.ts';
 import { briefJvm, classPath, javaCommand, type KafkaVersion } from './kafka-home.ts';
 import { endAtOnce, type Ended, ended, spawnTracked } from './processes.ts';
+import { type TempDir, tempDir } from './temp-dir.ts';
 import { until } from './until.ts';
 
 /** A helper of test/java that runs: its lines as they come, its standard input, its end. */
@@ -41,8 +42,16 @@ export function startJava(version: KafkaVersion, file: string, args: readonly st
   return track([...briefJvm, ...logging, '-Xmx512m', ...program, ...args], file);
 }
 
+let temp: TempDir | undefined;
+
+/** Codecs unpack native parts into a temporary folder, and a JVM that is killed removes none of them. */
+function ownTemp(): string {
+  temp ??= tempDir('java');
+  return `-Djava.io.tmpdir=${temp.path}`;
+}
+
 function track(args: readonly string[], name: string): JavaProcess {
-  const child = spawnTracked(javaCommand(), args, { stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawnTracked(javaCommand(), [ownTemp(), ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
   const lines: string[] = [];
   let errors = '';
   const stderr = () => errors;

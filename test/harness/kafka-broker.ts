@@ -110,16 +110,18 @@ export class KafkaBroker {
   }
 
   #java(jvm: readonly string[], main: string, args: readonly string[]): ChildProcess {
-    const logging = [
+    const places = [
       `-Dlog4j2.configurationFile=${this.#path('log4j2.properties')}`,
       `-Dlog4j.configuration=file:${this.#path('log4j.properties')}`,
+      // codecs unpack native parts there, and a killed broker removes none of them
+      `-Djava.io.tmpdir=${this.#spec.dir}`,
     ];
     const log = openSync(this.logFile, 'a');
     try {
       // To a file and not to a pipe, so that a broker that is to live on does not end with its reader.
       return spawnTracked(
         javaCommand(),
-        [...jvm, ...logging, '-cp', classPath(this.#spec.version), main, ...args],
+        [...jvm, ...places, '-cp', classPath(this.#spec.version), main, ...args],
         { cwd: this.#spec.dir, stdio: ['ignore', log, log] },
       );
     } finally {
