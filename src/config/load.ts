@@ -1,11 +1,10 @@
 import { resolve } from 'node:path';
-import type { z } from 'zod';
 import { readAdmin } from './admin-rules.ts';
 import { buildAppend, buildLink, buildMirror } from './build.ts';
 import { readClusters } from './cluster-rules.ts';
 import { Findings } from './findings.ts';
 import { readGateways } from './gateway-rules.ts';
-import { isKnown, type Known, type Unknown } from './known.ts';
+import { isKnown } from './known.ts';
 import { judgeLaterAppend, judgeLaterLink, judgeMirrors } from './mirror-rules.ts';
 import { Places } from './places.ts';
 import { judgePorts } from './port-rules.ts';
@@ -57,10 +56,10 @@ function readConfig(root: Tree, findings: Findings, env: NodeJS.ProcessEnv): Con
   if (top === null) return null;
   const { shape } = configSchema;
   const clusters = readClusters(top.get('clusters')?.tree, findings, env);
-  const mirrors = readList(shape.mirrors, 'mirrors', top, findings);
-  const gateways = readList(shape.gateways, 'gateways', top, findings);
-  const link = readSection(linkSchema, 'link', top, findings);
-  const append = readSection(appendSchema, 'append', top, findings);
+  const mirrors = readShape(shape.mirrors, listAt(top, 'mirrors'), ['mirrors'], findings);
+  const gateways = readShape(shape.gateways, listAt(top, 'gateways'), ['gateways'], findings);
+  const link = readShape(linkSchema, sectionAt(top, 'link'), ['link'], findings);
+  const append = readShape(appendSchema, sectionAt(top, 'append'), ['append'], findings);
   judgeLaterLink(link, ['link'], findings);
   judgeLaterAppend(append, ['append'], findings);
   if (top.has('gaps')) {
@@ -99,24 +98,11 @@ function readTop(root: Tree, findings: Findings): Top | null {
 }
 
 /** `mirrors:` with nothing behind it is an empty list. */
-function readList<S extends z.ZodType>(
-  schema: S,
-  key: string,
-  top: Top,
-  findings: Findings,
-): Known<z.output<S>> | Unknown {
+function listAt(top: Top, key: string): Tree | undefined {
   const tree = top.get(key)?.tree;
-  const isEmpty = tree?.kind === 'leaf' && tree.value === null;
-  return readShape(schema, isEmpty ? undefined : tree, [key], findings);
+  return tree?.kind === 'leaf' && tree.value === null ? undefined : tree;
 }
 
-function readSection<S extends z.ZodType>(
-  schema: S,
-  key: string,
-  top: Top,
-  findings: Findings,
-): Known<z.output<S>> | Unknown {
-  const tree = top.get(key)?.tree;
-  const empty: Tree = { kind: 'map', at: 0, entries: new Map() };
-  return readShape(schema, tree ?? empty, [key], findings);
+function sectionAt(top: Top, key: string): Tree {
+  return top.get(key)?.tree ?? { kind: 'map', at: 0, entries: new Map() };
 }

@@ -1,5 +1,5 @@
 import type { Cluster } from '../net/cluster.ts';
-import { AppendLane, type LaneHooks } from './append-lane.ts';
+import { AppendLane, type LaneEngine, type LaneHooks } from './append-lane.ts';
 import type { DataEngine, DataItem } from './data-engine.ts';
 import type { MarkerEngine, MarkerItem } from './marker-engine.ts';
 import type { MirrorPartition } from './partition.ts';
@@ -21,21 +21,11 @@ export class AppendLanes {
   }
 
   data(nodeId: number): AppendLane<DataItem[]> {
-    let lane = this.#data.get(nodeId);
-    if (lane === undefined) {
-      lane = new AppendLane(this.#destination, nodeId, this.#dataEngine, this.#hooks);
-      this.#data.set(nodeId, lane);
-    }
-    return lane;
+    return this.#laneOf(this.#data, nodeId, this.#dataEngine);
   }
 
   markers(nodeId: number): AppendLane<MarkerItem[]> {
-    let lane = this.#markers.get(nodeId);
-    if (lane === undefined) {
-      lane = new AppendLane(this.#destination, nodeId, this.#markerEngine, this.#hooks);
-      this.#markers.set(nodeId, lane);
-    }
-    return lane;
+    return this.#laneOf(this.#markers, nodeId, this.#markerEngine);
   }
 
   /** Takes back an offered partition that is in no request yet. @returns false when no lane has it */
@@ -55,6 +45,15 @@ export class AppendLanes {
 
   close(): void {
     for (const lane of this.#all()) lane.close();
+  }
+
+  #laneOf<C>(lanes: Map<number, AppendLane<C>>, nodeId: number, engine: LaneEngine<C>): AppendLane<C> {
+    let lane = lanes.get(nodeId);
+    if (lane === undefined) {
+      lane = new AppendLane(this.#destination, nodeId, engine, this.#hooks);
+      lanes.set(nodeId, lane);
+    }
+    return lane;
   }
 
   #all(): AppendLane<unknown>[] {
