@@ -10,6 +10,7 @@ import { type Gateway, type GatewaySnapshot, startGateway } from './gateway/inde
 import type { LinkSettings } from './link/index.ts';
 import { Cluster } from './net/cluster.ts';
 import { lifecycle } from './observe/channels.ts';
+import { textOf } from './net/error-text.ts';
 
 export interface StartOptions {
   /** For reaching one destination and reading its state; then `ready` rejects. Default: for ever and 60 s. */
@@ -211,7 +212,7 @@ class Destination {
         await this.cluster.connect();
         return;
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error);
+        const message = textOf(error);
         this.#why = message;
         if (performance.now() > until) throw error;
         if (attempts === 1) lifecycle.publish({ level: 'warn', message: `${message}; trying again` });

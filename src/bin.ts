@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import type { ChainEnd } from './cli/check-mirror.ts';
 import type { Io } from './cli/io.ts';
 import { type ProgramParts, runProgram } from './cli/program.ts';
+import { textOf } from './net/error-text.ts';
 
 /** The command `isthmus`: what the commands may not import is loaded here, and only when it is needed. */
 const parts: ProgramParts = {
@@ -32,7 +33,7 @@ const parts: ProgramParts = {
     try {
       return { key: text, value: value === null ? null : plain(decodeRecord(text, value)) };
     } catch (error) {
-      return { key: text, value: { unreadable: error instanceof Error ? error.message : String(error) } };
+      return { key: text, value: { unreadable: textOf(error) } };
     }
   },
   stateReaders: {

@@ -5,6 +5,7 @@ import { type BrokerAge, brokerAge } from './broker-version.ts';
 import type { CheckReport } from './check-report.ts';
 import { clusterFaults, reportMissing, stateTopicFaults } from './check-rights.ts';
 import { count } from './table.ts';
+import { textOf } from '../net/error-text.ts';
 
 /** A cluster of the file that answered. */
 export interface Reached {
@@ -61,7 +62,7 @@ export async function reach(
     }
     return reached;
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
+    const text = textOf(error);
     report.fault(subject, text.startsWith(`${subject} `) ? text.slice(subject.length + 1) : text);
     await cluster.close();
     return null;

@@ -3,6 +3,7 @@ import { type Reached, reach } from './check-cluster.ts';
 import { checkMirror, type Claims, type StateReaders } from './check-mirror.ts';
 import { CheckReport } from './check-report.ts';
 import type { Io } from './io.ts';
+import { textOf } from '../net/error-text.ts';
 
 /**
  * `check --connect`: every cluster reached, its version and our rights judged by what the mirrors need of it, loops
@@ -26,7 +27,7 @@ export async function checkConnected(config: Config, readers: StateReaders, io: 
     for (const mirror of config.mirrors) {
       const report = new CheckReport();
       await checkMirror(mirror, reached, config, readers, claims, report).catch((error: unknown) =>
-        report.fault(`mirror ${mirror.name}`, error instanceof Error ? error.message : String(error)),
+        report.fault(`mirror ${mirror.name}`, textOf(error)),
       );
       faults += report.print(io);
     }

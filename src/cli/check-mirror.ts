@@ -15,6 +15,7 @@ import {
 } from './check-rights.ts';
 import { boundsOf } from './offsets.ts';
 import { count } from './table.ts';
+import { textOf } from '../net/error-text.ts';
 
 /** A topic that a cluster's own state topic says is mirrored into it. */
 export interface MirroredTopic {
@@ -195,7 +196,7 @@ async function mirroredInto(
     const topics = await readers.mirroredTopics(destination.cluster, config.state.topic);
     return new Map(topics.map((one) => [one.topic, one]));
   } catch (error) {
-    report.warning(subject, error instanceof Error ? error.message : String(error));
+    report.warning(subject, textOf(error));
     return 'unknown';
   }
 }

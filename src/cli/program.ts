@@ -8,6 +8,7 @@ import { CommandError, type Io } from './io.ts';
 import { addMirror } from './mirror.ts';
 import { addRun, type StartRun } from './run.ts';
 import { addStatus } from './status.ts';
+import { textOf } from '../net/error-text.ts';
 
 /** What commands need from parts that `cli` may not import; bin.ts hands them in. */
 export interface ProgramParts {
@@ -41,7 +42,7 @@ export async function runProgram(argv: readonly string[], io: Io, parts: Program
       io.err(`${error.message}\n`);
       return error.exitCode;
     }
-    io.err(`${error instanceof Error ? error.message : String(error)}\n`);
+    io.err(`${textOf(error)}\n`);
     return 1;
   }
 }

@@ -13,8 +13,9 @@ import {
   type TopicDescription,
 } from './ports.ts';
 import { rightsAdvice } from './rights-advice.ts';
-import { ADMIN_LANE, alterTopicConfigs, createTopic, endIfSilent } from './topic-changes.ts';
+import { ADMIN_LANE, alterTopicConfigs, answered, createTopic } from './topic-changes.ts';
 import type { ConfigChange, ConfigEntry } from './topic-settings.ts';
+import { textOf } from '../net/error-text.ts';
 
 /**
  * Admin work at one cluster, over lanes of the client that everything else uses. What changes something is in
@@ -72,15 +73,11 @@ export class KafkaClusterAdmin implements ClusterAdmin {
     const answer = await this.#ask(what, async () => {
       const connection = await this.#cluster.anyConnection(ADMIN_LANE);
       const resource = { resourceType: topicResource, resourceName: name, configurationKeys: null };
-      const asked = connection.call(
-        describeConfigsApi,
-        { resources: [resource] },
-        { timeoutMs: this.#timeoutMs },
+      const timeoutMs = this.#timeoutMs;
+      return answered(
+        connection,
+        connection.call(describeConfigsApi, { resources: [resource] }, { timeoutMs }),
       );
-      return asked.catch((error: unknown) => {
-        endIfSilent(connection, error);
-        throw error;
-      });
     });
     const result = answer.results[0];
     if (result === undefined) throw new AdminError(`${this.name} did not tell ${what}`, -1, true);
@@ -143,25 +140,10 @@ export class KafkaClusterAdmin implements ClusterAdmin {
     found: Map<number, number>,
   ): Promise<void> {
     const what = `the offsets of topic ${topic}`;
+    const asked = partitions.map((partitionIndex) => ({ partitionIndex, timestamp: at }));
+    const request = { replicaId: -1, topics: [{ name: topic, partitions: asked }] };
     const answer = await this.#ask(what, () =>
-      connection
-        .call(
-          listOffsetsApi,
-          {
-            replicaId: -1,
-            topics: [
-              {
-                name: topic,
-                partitions: partitions.map((partitionIndex) => ({ partitionIndex, timestamp: at })),
-              },
-            ],
-          },
-          { timeoutMs: this.#timeoutMs },
-        )
-        .catch((error: unknown) => {
-          endIfSilent(connection, error);
-          throw error;
-        }),
+      answered(connection, connection.call(listOffsetsApi, request, { timeoutMs: this.#timeoutMs })),
     );
     for (const partition of answer.topics[0]?.partitions ?? []) {
       if (partition.errorCode !== 0) throw this.#refused(what, partition.errorCode, null, topic);
@@ -175,7 +157,7 @@ export class KafkaClusterAdmin implements ClusterAdmin {
     } catch (cause) {
       if (cause instanceof AdminError) throw cause;
       const mismatch = cause instanceof ClusterIdMismatchError;
-      const reason = cause instanceof Error ? cause.message : String(cause);
+      const reason = textOf(cause);
       // it names the cluster itself
       const isWhole = mismatch || cause instanceof ClusterUnreachableError;
       throw new AdminError(

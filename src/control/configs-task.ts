@@ -5,6 +5,7 @@ import type { Ledger } from './ledger.ts';
 import { AdminError, type ClusterAdmin } from './ports.ts';
 import { type StateView, StateFenced, type TopicRecord, partitionKey } from './state/types.ts';
 import { type ConfigChange, givenBack } from './topic-settings.ts';
+import { textOf } from '../net/error-text.ts';
 
 /**
  * Gives a topic's settings back once all of it is STOPPED (DESIGN 5.2): tried until it succeeds, after a restart
@@ -47,7 +48,7 @@ export class ConfigsTask {
       this.#backoff.worked(topic.topic);
     } catch (error) {
       if (error instanceof StateFenced) throw error;
-      const message = error instanceof Error ? error.message : String(error);
+      const message = textOf(error);
       this.#backoff.failed(topic.topic, this.#now());
       syncError.publish({
         mirror: topic.mirror ?? '',

@@ -18,6 +18,7 @@ import type { VerbWorld } from './verbs/types.ts';
 import { within } from './within.ts';
 import { WritersTask } from './writers-task.ts';
 import { isDeleted, type MirrorEntry, YamlMirrors } from './yaml-mirrors.ts';
+import { textOf } from '../net/error-text.ts';
 
 export interface DestinationControlOptions {
   readonly destinationName: string;
@@ -174,7 +175,7 @@ export class DestinationControl implements MirrorReader {
   }
 
   #note(task: string, mirror: string, error: unknown): void {
-    syncError.publish({ mirror, task, message: error instanceof Error ? error.message : String(error) });
+    syncError.publish({ mirror, task, message: textOf(error) });
   }
 
   #world(): VerbWorld {

@@ -7,6 +7,7 @@ import type { ExternalCopier } from './linked-partitions.ts';
 import { PartitionWrites } from './partition-writes.ts';
 import type { Surroundings } from './ports.ts';
 import { type PartitionRecord, partitionKey } from './state/types.ts';
+import { textOf } from '../net/error-text.ts';
 
 /**
  * Partitions of mirrors with `copier: external`: a foreign process produces through a `role: mirror` gateway, and
@@ -91,7 +92,7 @@ export class ExternalCopies implements MirrorRolePort, ExternalCopier {
     new PartitionWrites(this.#ledger, mirror)
       .failed({ topic, partition }, message, false, 0)
       .catch((error: unknown) => {
-        const text = error instanceof Error ? error.message : String(error);
+        const text = textOf(error);
         lifecycle.publish({
           level: 'error',
           message: `${topic}-${partition} could not be marked FAILED: ${text}`,

@@ -1,4 +1,5 @@
 import type { MirroredTopic } from './ports.ts';
+import { textOf } from '../net/error-text.ts';
 
 /** A cluster of a chain of mirrors, and what its own state topic says. */
 export interface ChainCluster {
@@ -40,7 +41,7 @@ export async function findLoops(
       mirrored = await cluster.mirroredTopics();
     } catch (error) {
       const before = way.length === 1 ? 'these topics' : asked.join(', ');
-      notes.push(`whether ${cluster.name} mirrors ${before} from here is not known: ${reasonOf(error)}`);
+      notes.push(`whether ${cluster.name} mirrors ${before} from here is not known: ${textOf(error)}`);
       return;
     }
     const wanted = new Set(asked);
@@ -122,14 +123,8 @@ export class ConfiguredClusters {
           if (this.#closed) await cluster.close();
           else this.#opened.push(cluster);
         });
-        await this.#inTime(opening).catch((error: unknown) =>
-          this.#faults.push(`${name}: ${reasonOf(error)}`),
-        );
+        await this.#inTime(opening).catch((error: unknown) => this.#faults.push(`${name}: ${textOf(error)}`));
       }),
     );
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

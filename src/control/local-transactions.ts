@@ -6,6 +6,7 @@ import { listTransactionsApi } from '../../protocol/schema/66-list-transactions.
 import { aclCommand } from '../net/acl-command.ts';
 import type { Cluster } from '../net/cluster.ts';
 import type { BrokerConnection } from '../net/connection.ts';
+import { textOf } from '../net/error-text.ts';
 
 /**
  * Transactions of a cluster's own producers that have not ended. Whatever partition one names, with data or without,
@@ -81,7 +82,7 @@ async function lookAtAll(cluster: Cluster): Promise<LocalTransactions> {
         if (fault !== null) faults.push(fault);
       } catch (error) {
         cluster.dropLane(nodeId, LANE, 'no answer about transactions');
-        faults.push(`broker ${nodeId}: ${error instanceof Error ? error.message : String(error)}`);
+        faults.push(`broker ${nodeId}: ${textOf(error)}`);
       }
     }),
   );

@@ -1,4 +1,5 @@
 import { syncError } from '../observe/channels.ts';
+import { textOf } from '../net/error-text.ts';
 
 /** Errors of work that is done again and again: each is told when it comes, and again only now and then. */
 export class RepeatedNotes {
@@ -12,7 +13,7 @@ export class RepeatedNotes {
   }
 
   tell(task: string, error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = textOf(error);
     const last = this.#told.get(task);
     const now = this.#now();
     if (last?.message === message && Math.abs(now - last.at) < againMs) return;

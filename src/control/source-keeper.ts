@@ -3,6 +3,7 @@ import { syncError } from '../observe/channels.ts';
 import { Backoff } from './backoff.ts';
 import type { LinkPort, SourceSession, Surroundings } from './ports.ts';
 import type { MirrorRecord } from './state/types.ts';
+import { textOf } from '../net/error-text.ts';
 
 /**
  * The source of one mirror while it runs: opened when wanted, tried again with back-off while it can't be reached.
@@ -79,7 +80,7 @@ export class SourceKeeper {
       return session;
     } catch (error) {
       await session?.close();
-      this.#error = error instanceof Error ? error.message : String(error);
+      this.#error = textOf(error);
       const attempts = this.#backoff.failed('source', this.#surroundings.now());
       if (attempts === 1) syncError.publish({ mirror: name, task: 'source', message: this.#error });
       return null;

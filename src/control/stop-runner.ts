@@ -9,6 +9,7 @@ import { type MirrorRecord, StateFenced, partitionKey } from './state/types.ts';
 import { describeTwice } from './prepare-topic.ts';
 import { type KnownEnd, StopFailed, runStop } from './stopping.ts';
 import { within } from './within.ts';
+import { textOf } from '../net/error-text.ts';
 
 export interface StopRunnerOptions {
   readonly mirror: MirrorRecord;
@@ -109,7 +110,7 @@ export class StopRunner {
 
   async #failed(ref: PartitionRef, key: string, error: unknown): Promise<void> {
     if (error instanceof StateFenced || this.#closed) return;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = textOf(error);
     const attempts = this.#backoff.failed(key, this.#options.surroundings.now());
     const isNew = this.#trouble.get(key) !== message;
     this.#trouble.set(key, message);
@@ -130,7 +131,7 @@ export class StopRunner {
   }
 
   #note(error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = textOf(error);
     syncError.publish({ mirror: this.#options.mirror.name, task: 'stop', message });
   }
 

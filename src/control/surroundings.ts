@@ -26,6 +26,7 @@ import {
   type TailVerdict,
 } from './ports.ts';
 import { type StateView, partitionKey } from './state/types.ts';
+import { textOf } from '../net/error-text.ts';
 
 export interface KafkaSurroundingsOptions {
   readonly destination: Cluster;
@@ -148,7 +149,7 @@ const writersMs = 10_000;
 
 /** A source that contradicts the tail damages it; one that can't say leaves it unverified. */
 function verdictOf(error: unknown, from: number, to: number): TailVerdict {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = textOf(error);
   const contradicts =
     error instanceof LinkFailureError &&
     ['diverged', 'foreign-write', 'tail-differs'].includes(error.failure.code);

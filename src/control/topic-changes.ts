@@ -6,6 +6,7 @@ import type { Cluster } from '../net/cluster.ts';
 import { AdminError, type NewTopic } from './ports.ts';
 import { rightsAdvice } from './rights-advice.ts';
 import type { ConfigChange } from './topic-settings.ts';
+import { textOf } from '../net/error-text.ts';
 
 /**
  * Changes at a cluster, over the connections and codecs that everything else uses. Any broker takes them and hands
@@ -68,9 +69,17 @@ type Connection = Awaited<ReturnType<Cluster['anyConnection']>>;
 
 export const ADMIN_LANE = 'admin';
 
-/** No append is ever sent on it: a broker that is silent, but never ends a connection, must not be asked for ever. */
-export function endIfSilent(connection: Connection | null, cause: unknown): void {
-  if (cause instanceof CallTimeoutError) connection?.end('local-close', cause.message);
+/**
+ * The answer to `call`, or the end of its connection when none came in time. No append is ever sent on an admin lane:
+ * a broker that is silent, but never ends a connection, must not be asked on it for ever.
+ */
+export async function answered<T>(connection: Connection, call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (cause) {
+    if (cause instanceof CallTimeoutError) connection.end('local-close', cause.message);
+    throw cause;
+  }
 }
 
 async function asked<T>(
@@ -78,13 +87,11 @@ async function asked<T>(
   what: string,
   request: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  let connection: Connection | null = null;
   try {
-    connection = await cluster.anyConnection(ADMIN_LANE);
-    return await request(connection);
+    const connection = await cluster.anyConnection(ADMIN_LANE);
+    return await answered(connection, request(connection));
   } catch (cause) {
-    endIfSilent(connection, cause);
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = textOf(cause);
     throw new AdminError(`cluster ${cluster.name} did not ${what}: ${reason}`, -1, true);
   }
 }

@@ -18,6 +18,7 @@ import {
   partitionKey,
 } from './state/types.ts';
 import { mirrorSettings, settingsDrift, sourceSettings } from './topic-settings.ts';
+import { textOf } from '../net/error-text.ts';
 
 export interface TopicPreparerOptions {
   readonly mirror: MirrorRecord;
@@ -215,8 +216,4 @@ function sameColumns(record: TopicRecord, columns: Omit<Prepared, 'notice' | 'un
     record.createdByUs === columns.createdByUs &&
     JSON.stringify(record.sourceSettings) === JSON.stringify(columns.sourceSettings)
   );
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -22,6 +22,7 @@ import {
   asVerbError,
   requestOf,
 } from './verbs/types.ts';
+import { inTime } from './within.ts';
 
 /** Who asks. Without rights it is Isthmus itself, for an entry of the YAML. */
 export interface Caller {
@@ -170,25 +171,11 @@ export class VerbRunner {
     const mirror = this.#ledger.view.mirrors.get(request.mirror);
     if (request.verb === 'create' && mirror?.createdAt === command.issuedAt) return 'done';
     if (request.verb === 'delete' && mirror?.deletedAt === command.issuedAt) return 'done';
-    return this.#inTime(planVerb(this.#world, request), request.verb);
-  }
-
-  /** A source that hangs must not hold the commands behind, a failover least of all. */
-  async #inTime(plan: Promise<Plan>, verb: string): Promise<Plan> {
-    const done = new AbortController();
-    const late = this.#world.sleep(planMs, done.signal).then(
-      () => {
-        const message = `${verb} was given up, nothing was changed: the clusters did not answer within ${planMs / 1000} s`;
-        throw new Refused(ErrorCode.REQUEST_TIMED_OUT, message);
-      },
-      () => plan,
-    );
-    late.catch(() => undefined);
-    try {
-      return await Promise.race([plan, late]);
-    } finally {
-      done.abort();
-    }
+    // A source that hangs must not hold the commands behind, a failover least of all.
+    return inTime(planMs, planVerb(this.#world, request), this.#world, () => {
+      const message = `${request.verb} was given up, nothing was changed: the clusters did not answer within ${planMs / 1000} s`;
+      return new Refused(ErrorCode.REQUEST_TIMED_OUT, message);
+    });
   }
 }
 

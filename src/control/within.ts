@@ -17,3 +17,25 @@ export async function within<T>(
     known.abort();
   }
 }
+
+/** As the promise ends, or `late()` thrown when that takes longer than `ms`. What it becomes later is nobody's. */
+export async function inTime<T>(
+  ms: number,
+  promise: Promise<T>,
+  surroundings: Pick<Surroundings, 'sleep'>,
+  late: () => Error,
+): Promise<T> {
+  const known = new AbortController();
+  const passed = surroundings.sleep(ms, known.signal).then(
+    () => {
+      throw late();
+    },
+    () => promise,
+  );
+  passed.catch(() => undefined);
+  try {
+    return await Promise.race([promise, passed]);
+  } finally {
+    known.abort();
+  }
+}

@@ -1,6 +1,7 @@
 import { syncError } from '../observe/channels.ts';
 import type { TopicWriters } from '../net/topic-writers.ts';
 import type { Surroundings } from './ports.ts';
+import { textOf } from '../net/error-text.ts';
 
 /**
  * Who may write to mirror topics past the gateways, as the destination's ACLs say: asked again every 30 s. Such
@@ -30,7 +31,7 @@ export class WritersTask {
     try {
       this.#writers = await this.#surroundings.topicWriters();
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = textOf(error);
       this.#writers = { kind: 'unknown', why };
     }
     const trouble = this.#writers.kind === 'unknown' ? this.#writers.why : '';

@@ -13,6 +13,7 @@ import type { BrokerHold, ClientHold, SessionCounts, SessionOptions } from './se
 import { withSize } from './splice.ts';
 import type { BrokerAddress, Upstream } from './upstream.ts';
 import { Waits } from './waits.ts';
+import { textOf } from '../net/error-text.ts';
 
 /** A lost client's upstream is kept so long for an answer that must be heard. */
 const HEARING_MS = 60_000;
@@ -123,7 +124,7 @@ export class ClientSession implements FramedHandlers {
     try {
       upstream = await this.#options.connect();
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = textOf(error);
       this.#client.end('upstream-connect-failed', why);
       return;
     }
@@ -250,7 +251,7 @@ export class ClientSession implements FramedHandlers {
       (error: unknown) => {
         slot.close({
           cause: 'internal-error',
-          detail: error instanceof Error ? error.message : String(error),
+          detail: textOf(error),
         });
       },
     );
@@ -299,7 +300,7 @@ export class ClientSession implements FramedHandlers {
   /** Turns the broker's frame into the client's answer; a frame that can't be read ends the connection (case S4). */
   #fill(slot: Slot, frame: Buffer, make: () => ResponseChunks | Promise<ResponseChunks>): void {
     const bad = (error: unknown): void => {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = textOf(error);
       const isForeign = error instanceof ClusterIdMismatchError;
       this.#upstream?.end(isForeign ? 'cluster-id-mismatch' : 'bad-frame', why);
       if (isForeign) this.#client.endAfterWrites('cluster-id-mismatch', why);

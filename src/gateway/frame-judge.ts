@@ -12,6 +12,7 @@ import {
   type RuleServices,
   type Verdict,
 } from './rule.ts';
+import { textOf } from '../net/error-text.ts';
 
 type ResponseRule = ApiRule['response'] | null;
 
@@ -79,7 +80,7 @@ export class FrameJudge {
       this.#softwareName = seen.softwareName;
       return { kind: 'ruled', verdict, header, response };
     } catch (error) {
-      return closed('bad-frame', `${what}: ${error instanceof Error ? error.message : String(error)}`);
+      return closed('bad-frame', `${what}: ${textOf(error)}`);
     }
   }
 

@@ -4,6 +4,7 @@ import { produceApi } from '../../protocol/schema/00-produce.ts';
 import type { Granted } from './mirror-judge.ts';
 import type { MirrorRolePort } from './ports.ts';
 import type { OwnAnswer } from './produce-split.ts';
+import { textOf } from '../net/error-text.ts';
 
 /**
  * Errors after which a batch is certainly not in the log (DESIGN 5.5 rule 4), when no offset stands beside them: with
@@ -42,7 +43,7 @@ export function settleAll(
       for (const answer of topic.partitionResponses) answers.set(`${key}/${answer.index}`, answer);
     }
   } catch (error) {
-    unreadable = error instanceof Error ? error.message : String(error);
+    unreadable = textOf(error);
   }
   for (const { lane, topic, key, partition, expectedOffset, batch } of granted) {
     const answer = answers.get(`${key}/${partition}`);

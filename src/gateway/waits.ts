@@ -1,3 +1,5 @@
+import { textOf } from '../net/error-text.ts';
+
 /**
  * Requests that can't be judged yet (the mirrors' state is not read, a topic id is not known, a partition has an append
  * in progress): nothing behind them is read until they were judged again. A wait without end is given up, its client
@@ -94,7 +96,7 @@ function listOf(promise: Promise<void>): Set<Told> {
   };
   promise.then(
     () => tellAll(null),
-    (error: unknown) => tellAll(error instanceof Error ? error.message : String(error)),
+    (error: unknown) => tellAll(textOf(error)),
   );
   return list;
 }

@@ -1,7 +1,7 @@
 import type { Cluster } from '../net/cluster.ts';
 import type { BrokerConnection } from '../net/connection.ts';
-import { textOf } from './failure.ts';
 import { type MirrorPartition, OFFERED } from './partition.ts';
+import { textOf } from '../net/error-text.ts';
 
 /** How one kind of append is made: which of the ready partitions go into the next request, and how it is sent. */
 export interface LaneEngine<Cargo> {

@@ -2,7 +2,7 @@ import type { Cluster } from '../net/cluster.ts';
 import { AppendLanes } from './append-lanes.ts';
 import { DataEngine, type Outcomes } from './data-engine.ts';
 import type { EndReader, EndReading } from './end-reader.ts';
-import { LinkFailureError, linkFailure, nameOf, textOf } from './failure.ts';
+import { LinkFailureError, linkFailure, nameOf } from './failure.ts';
 import { whyNoLeader } from './topic-identity.ts';
 import { isStuck } from './fetch-plan.ts';
 import type { FramePool } from './frame-pool.ts';
@@ -18,6 +18,7 @@ import { RequestLimits } from './request-limits.ts';
 import type { Settler } from './settler.ts';
 import { TopicLimits } from './topic-limits.ts';
 import { tellLost } from './unclear.ts';
+import { textOf } from '../net/error-text.ts';
 
 export interface AppenderOptions {
   readonly mirror: string;

@@ -2,7 +2,7 @@ import { baseOffset, lastOffset, producerId } from '../../protocol/records/batch
 import { walkBatches } from '../../protocol/records/walk.ts';
 import type { Cluster } from '../net/cluster.ts';
 import { EndReader } from './end-reader.ts';
-import { LinkFailureError, linkFailure, nameOf, range, textOf } from './failure.ts';
+import { LinkFailureError, linkFailure, nameOf, range } from './failure.ts';
 import { DivergedError, NotReturnedError, READ_UNCOMMITTED, fetchOnce, mayHaveMoved } from './one-fetch.ts';
 import { type Away, GivenUpError, backoff, pause } from './pause.ts';
 import type { Piece } from './pieces.ts';
@@ -11,6 +11,7 @@ import { type LinkSettings, defaultLinkSettings } from './settings.ts';
 import { SourceGoneBeforeError, SourceTail } from './source-tail.ts';
 import { TailMatcher } from './tail-matcher.ts';
 import { GONE_AFTER_MS, TopicGoneError } from './topic-identity.ts';
+import { textOf } from '../net/error-text.ts';
 
 export type TailComparison =
   | { readonly kind: 'equal' }

@@ -2,7 +2,7 @@ import { produceApi } from '../../protocol/schema/00-produce.ts';
 import type { Cluster } from '../net/cluster.ts';
 import type { BrokerConnection } from '../net/connection.ts';
 import type { LaneEngine } from './append-lane.ts';
-import { linkFailure, nameOf, textOf } from './failure.ts';
+import { linkFailure, nameOf } from './failure.ts';
 import { type ReplyVerdict, judgeProduceReply } from './judge.ts';
 import { type AppendRequest, IDLE, type MirrorPartition } from './partition.ts';
 import type { DataPiece } from './pieces.ts';
@@ -18,6 +18,7 @@ import {
 import type { LinkFailure } from './ports.ts';
 import { type RequestLimits, tooLargeForRequest } from './request-limits.ts';
 import type { LinkSettings } from './settings.ts';
+import { textOf } from '../net/error-text.ts';
 
 /** What the appender does with the outcome of a request; each is called exactly once per partition and request. */
 export interface Outcomes {

@@ -7,7 +7,7 @@ import { CallTimeoutError, ConnectionClosedError } from '../net/close-cause.ts';
 import type { Cluster } from '../net/cluster.ts';
 import { type BrokerConnection, UnsupportedVersionError } from '../net/connection.ts';
 import { EndReader, type EndReading } from './end-reader.ts';
-import { LinkFailureError, linkFailure, nameOf, range, textOf } from './failure.ts';
+import { LinkFailureError, linkFailure, nameOf, range } from './failure.ts';
 import { type AppendSpan, rightForMarkers } from './judge.ts';
 import { NotReturnedError, READ_UNCOMMITTED, fetchOnce, mayHaveMoved } from './one-fetch.ts';
 import { GivenUpError, backoff, pause } from './pause.ts';
@@ -16,6 +16,7 @@ import type { PartitionRef } from './ports.ts';
 import { Prober } from './prober.ts';
 import { type LinkSettings, defaultLinkSettings } from './settings.ts';
 import { Settler, type Unclear } from './settler.ts';
+import { textOf } from '../net/error-text.ts';
 
 export interface DestinationLogOptions {
   /** Refuses a topic with another id; undefined: whatever topic has the name. */

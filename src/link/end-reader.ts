@@ -4,11 +4,12 @@ import { offsetForLeaderEpochApi } from '../../protocol/schema/23-offset-for-lea
 import type { BrokerConnection } from '../net/connection.ts';
 import type { Cluster } from '../net/cluster.ts';
 import type { LeaderAndEpoch } from '../net/metadata.ts';
-import { LinkFailureError, nameOf, textOf } from './failure.ts';
+import { LinkFailureError, nameOf } from './failure.ts';
 import { GONE_AFTER_MS, TopicGoneError, knownTopic, whyNoLeader } from './topic-identity.ts';
 import { backoff, pause } from './pause.ts';
 import type { PartitionRef } from './ports.ts';
 import type { LinkSettings } from './settings.ts';
+import { textOf } from '../net/error-text.ts';
 
 export interface EndReading {
   /** Log end offset = high watermark, both seen within one leader epoch. */

@@ -30,7 +30,3 @@ export function linkFailure(
 ): LinkFailure {
   return { code, message, offset, retriable };
 }
-
-export function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

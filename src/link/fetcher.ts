@@ -2,7 +2,6 @@ import { decodeResponse, encodeRequest } from '../../protocol/frame/messages.ts'
 import { type FetchResponse, fetchApi } from '../../protocol/schema/01-fetch.ts';
 import type { Cluster } from '../net/cluster.ts';
 import type { BrokerConnection } from '../net/connection.ts';
-import { textOf } from './failure.ts';
 import {
   type FetchPlan,
   byTopic,
@@ -19,6 +18,7 @@ import type { MirrorPartition } from './partition.ts';
 import { backoff } from './pause.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { LinkSettings } from './settings.ts';
+import { textOf } from '../net/error-text.ts';
 
 export type FetchEntry = FetchResponse['responses'][number]['partitions'][number];
 

@@ -5,7 +5,6 @@ import type { BrokerConnection } from '../net/connection.ts';
 import type { ConnectionClosedError } from '../net/close-cause.ts';
 import type { LaneEngine } from './append-lane.ts';
 import { type Outcomes, standsAt } from './data-engine.ts';
-import { textOf } from './failure.ts';
 import { judgeMarkerReply } from './judge.ts';
 import {
   MARKERS_MAX,
@@ -18,6 +17,7 @@ import { type AppendRequest, IDLE, type MirrorPartition } from './partition.ts';
 import { type Marker, markerAt } from './pieces.ts';
 import type { RequestLimits } from './request-limits.ts';
 import type { LinkSettings } from './settings.ts';
+import { textOf } from '../net/error-text.ts';
 
 export interface MarkerItem extends MarkerGroup {
   readonly partition: MirrorPartition;

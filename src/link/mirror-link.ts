@@ -2,7 +2,7 @@ import type { Cluster } from '../net/cluster.ts';
 import { Appender } from './appender.ts';
 import { EndReader } from './end-reader.ts';
 import { EndWatch } from './end-watch.ts';
-import { LinkFailureError, linkFailure, nameOf, range, textOf } from './failure.ts';
+import { LinkFailureError, linkFailure, nameOf, range } from './failure.ts';
 import { isSilent } from './fetch-plan.ts';
 import { FramePool } from './frame-pool.ts';
 import { MirrorPartition } from './partition.ts';
@@ -13,6 +13,7 @@ import { recover } from './recovery.ts';
 import { type LinkSettings, defaultLinkSettings } from './settings.ts';
 import { Settler } from './settler.ts';
 import { SourceSide } from './source-side.ts';
+import { textOf } from '../net/error-text.ts';
 
 export interface MirrorLinkOptions {
   /** Name of the mirror: its appends carry the transactional id `isthmus-<mirror>`. */

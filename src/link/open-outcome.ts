@@ -1,5 +1,5 @@
 import type { EndReading } from './end-reader.ts';
-import { LinkFailureError, textOf } from './failure.ts';
+import { LinkFailureError } from './failure.ts';
 import type { AppendRequest, MirrorPartition } from './partition.ts';
 import { GivenUpError, backoff, pause } from './pause.ts';
 import type { Piece } from './pieces.ts';
@@ -7,6 +7,7 @@ import type { LinkFailure } from './ports.ts';
 import type { LinkSettings } from './settings.ts';
 import type { Settled, Settler } from './settler.ts';
 import { tellUnclear } from './unclear.ts';
+import { textOf } from '../net/error-text.ts';
 
 /**
  * What a partition's queue and its log say together about an append whose outcome nobody told (DESIGN 5.5 rule 7). The

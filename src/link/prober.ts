@@ -8,6 +8,7 @@ import { nameOf } from './failure.ts';
 import { PRODUCE_MAX } from './produce-request.ts';
 import type { PartitionRef } from './ports.ts';
 import type { LinkSettings } from './settings.ts';
+import { textOf } from '../net/error-text.ts';
 
 /**
  * Probe rounds (DESIGN 5.5 rule 5): `num.io.threads` + 1 connections each send three doomed Produces, so that every
@@ -96,7 +97,7 @@ class BrokerProbe {
       await new Promise((resolve) => setImmediate(resolve));
       const joined = this.#next.splice(0, WIDTH);
       const answers = await this.#round(joined).catch((error: unknown) => {
-        const why = error instanceof Error ? error.message : String(error);
+        const why = textOf(error);
         return new Map(joined.map((one) => [one, why] as const));
       });
       for (const one of joined) one.resolve(answers.get(one) ?? null);

@@ -1,6 +1,6 @@
 import type { Cluster } from '../net/cluster.ts';
 import type { EndReader, EndReading } from './end-reader.ts';
-import { LinkFailureError, textOf } from './failure.ts';
+import { LinkFailureError } from './failure.ts';
 import { READ_UNCOMMITTED, fetchOnce } from './one-fetch.ts';
 import { type AppendSpan, type ReadBackVerdict, type TailMatch, judgeReadBack } from './judge.ts';
 import { GivenUpError, backoff, pause } from './pause.ts';
@@ -8,6 +8,7 @@ import type { PartitionRef, SettledBy } from './ports.ts';
 import type { Prober } from './prober.ts';
 import type { LinkSettings } from './settings.ts';
 import { type ExpectedPiece, TailMatcher } from './tail-matcher.ts';
+import { textOf } from '../net/error-text.ts';
 
 /**
  * Finds out what became of an append whose outcome is open (DESIGN 5.5 rules 5 and 7).

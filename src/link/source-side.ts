@@ -1,7 +1,7 @@
 import { ErrorCode, errorName } from '../../protocol/errors.ts';
 import { aclCommand } from '../net/acl-command.ts';
 import type { Cluster } from '../net/cluster.ts';
-import { linkFailure, nameOf, textOf } from './failure.ts';
+import { linkFailure, nameOf } from './failure.ts';
 import { Fetcher, type FetchEntry } from './fetcher.ts';
 import type { Frame, FramePool } from './frame-pool.ts';
 import type { MirrorPartition } from './partition.ts';
@@ -12,6 +12,7 @@ import { askRange, diverged, outOfRange } from './source-range.ts';
 import type { LinkSettings } from './settings.ts';
 import { GONE_AFTER_MS, TopicGoneError, knownTopic, recreated, whyNoLeader } from './topic-identity.ts';
 import { transform } from './transform.ts';
+import { textOf } from '../net/error-text.ts';
 
 export interface SourceHooks {
   /** Pieces were queued, or `stopAtEnd` was set. */

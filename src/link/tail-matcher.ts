@@ -13,8 +13,8 @@ import {
 } from '../../protocol/records/batch.ts';
 import { readControlRecord } from '../../protocol/records/barrier.ts';
 import { walkBatches } from '../../protocol/records/walk.ts';
-import { textOf } from './failure.ts';
 import { type DataPiece, type InertPiece, type MarkerPiece, type Piece, markerAt } from './pieces.ts';
+import { textOf } from '../net/error-text.ts';
 
 /**
  * Compares stored batches with the pieces they should have come from: data by id, count and bytes, markers by id and

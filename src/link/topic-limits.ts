@@ -1,6 +1,7 @@
-import { linkFailure, nameOf, textOf } from './failure.ts';
+import { linkFailure, nameOf } from './failure.ts';
 import type { MirrorPartition } from './partition.ts';
 import type { LinkFailure, LinkHooks } from './ports.ts';
+import { textOf } from '../net/error-text.ts';
 
 /** The first raises the limit, the others wait until the broker heeds it: about five seconds. */
 const TRIES = 7;

@@ -25,10 +25,11 @@ import {
 } from '../../protocol/records/ids.ts';
 import { isCrcValid } from '../../protocol/records/records.ts';
 import { lengthFault } from '../../protocol/records/walk.ts';
-import { linkFailure, nameOf, range, textOf } from './failure.ts';
+import { linkFailure, nameOf, range } from './failure.ts';
 import type { Frame } from './frame-pool.ts';
 import type { Piece } from './pieces.ts';
 import type { LinkFailure, PartitionRef } from './ports.ts';
+import { textOf } from '../net/error-text.ts';
 
 export interface AbortedTransaction {
   readonly producerId: bigint;

@@ -13,6 +13,7 @@ import { BrokerConnection } from './connection.ts';
 import { Lanes } from './lanes.ts';
 import { type Broker, type LeaderAndEpoch, MetadataCache, type TopicMetadata } from './metadata.ts';
 import { connectToAny } from './race.ts';
+import { textOf } from './error-text.ts';
 
 /**
  * One Kafka cluster as seen by a client: addresses to begin with, what Metadata told, and connections by
@@ -292,7 +293,7 @@ export class Cluster {
 
   async #checkOpened(connection: BrokerConnection, nodeId: number, timeoutMs: number): Promise<void> {
     const answer = await askMetadata(connection, [], timeoutMs).catch((error: unknown) => {
-      connection.end('handshake-failed', error instanceof Error ? error.message : String(error));
+      connection.end('handshake-failed', textOf(error));
       throw error;
     });
     this.#checkClusterId(connection, answer);

@@ -4,6 +4,7 @@ import { CallTimeoutError, type CloseCause, ConnectionClosedError } from './clos
 import { FramedSocket } from './framed-socket.ts';
 import { learnVersions, type VersionRange } from './handshake.ts';
 import { Fifo } from './fifo.ts';
+import { textOf } from './error-text.ts';
 
 export type { VersionRange } from './handshake.ts';
 
@@ -84,7 +85,7 @@ export class BrokerConnection {
       await connection.#whenOpen();
       await connection.#handshake(options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS);
     } catch (error) {
-      connection.end('handshake-failed', error instanceof Error ? error.message : String(error));
+      connection.end('handshake-failed', textOf(error));
       throw error;
     } finally {
       options.signal?.removeEventListener('abort', abort);
@@ -228,7 +229,7 @@ export class BrokerConnection {
         try {
           resolve(decodeResponse(api, chosen, frame));
         } catch (fault) {
-          const why = fault instanceof Error ? fault.message : String(fault);
+          const why = textOf(fault);
           reject(
             new Error(`${api.name} v${chosen} answer of ${this.peer} can't be read: ${why}`, {
               cause: fault,

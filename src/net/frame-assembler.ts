@@ -1,3 +1,5 @@
+import { textOf } from './error-text.ts';
+
 /**
  * Kafka frames out of a byte stream: `int32 size, size bytes`.
  *
@@ -185,7 +187,7 @@ export class FrameAssembler {
     try {
       return this.#options.allocate?.(size) ?? Buffer.allocUnsafe(size);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = textOf(error);
       this.stop();
       this.#options.onFault({
         kind: 'oversize-frame',

@@ -1,6 +1,7 @@
 import { formatHostPort, type HostPort } from '../config/address.ts';
 import { ConnectionClosedError } from './close-cause.ts';
 import { type BrokerConnectOptions, BrokerConnection } from './connection.ts';
+import { textOf } from './error-text.ts';
 
 /** None of the addresses led to a broker; the text names each with its cause. */
 export class ClusterUnreachableError extends Error {
@@ -24,7 +25,7 @@ function unreachable(cluster: string, faults: readonly string[]): string {
 
 function causeOf(error: unknown, address: string): string {
   const isEnd = error instanceof ConnectionClosedError;
-  const text = isEnd ? error.detail : error instanceof Error ? error.message : String(error);
+  const text = isEnd ? error.detail : textOf(error);
   const detail = text.endsWith(` ${address}`) ? text.slice(0, -address.length - 1) : text;
   if (!isEnd) return detail;
   return detail === '' ? error.cause : `${error.cause}: ${detail}`;

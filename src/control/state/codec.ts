@@ -12,6 +12,7 @@ import type {
   StopReport,
   Stored,
 } from './types.ts';
+import { textOf } from '../../net/error-text.ts';
 
 /** Highest version of `state.proto` that this program reads; the one it writes. */
 export const STATE_VERSION = 1;
@@ -55,9 +56,7 @@ export function decodeRecord(key: string, value: Uint8Array): Stored<StateRecord
       type.toObject(type.decode(value), { longs: String, defaults: true, oneofs: true }),
     );
   } catch (error) {
-    throw new StateCodecError(
-      `state record ${key} is damaged: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new StateCodecError(`state record ${key} is damaged: ${textOf(error)}`);
   }
   const version = fields.int('version');
   if (version > STATE_VERSION) {

@@ -9,6 +9,7 @@ import type {
   StateView,
   Stored,
 } from './types.ts';
+import { textOf } from '../../net/error-text.ts';
 
 /**
  * Takes the commands of state partition 0 one at a time, in the order of the log.
@@ -100,7 +101,7 @@ async function decide(handler: CommandHandler, command: Stored<CommandRecord>): 
   try {
     return await handler(command);
   } catch (error) {
-    const errorMessage = error instanceof Error ? error.message : String(error);
+    const errorMessage = textOf(error);
     return { changes: [], ok: false, errorCode: ErrorCode.UNKNOWN_SERVER_ERROR, errorMessage };
   }
 }

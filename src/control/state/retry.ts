@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterIdMismatchError } from '../../net/cluster.ts';
 import { UnsupportedVersionError } from '../../net/connection.ts';
 import { StateFenced, StateUnusable } from './types.ts';
+import { textOf } from '../../net/error-text.ts';
 
 /** One try: done with a value, or to be tried again because of something that passes. */
 export type Attempt<T> = { readonly done: T } | { readonly again: string; readonly soon?: boolean };
@@ -42,7 +43,7 @@ export async function persist<T>(
       outcome = await attempt();
     } catch (error) {
       if (isFinal(error)) throw error;
-      outcome = { again: error instanceof Error ? error.message : String(error) };
+      outcome = { again: textOf(error) };
     }
     if ('done' in outcome) return outcome.done;
     onAgain(`${what}: ${outcome.again}`);

@@ -8,6 +8,7 @@ import { visitCommitted } from './committed-records.ts';
 import { ReadPositions } from './read-positions.ts';
 import { StateClosed, pause } from './retry.ts';
 import { StateUnusable } from './types.ts';
+import { textOf } from '../../net/error-text.ts';
 
 /**
  * Reads all partitions of the state topic for as long as it lives: one loop of long-poll fetches per leading broker,
@@ -163,7 +164,7 @@ export class StateReader {
       } catch (error) {
         if (this.#failure !== null) return;
         if (error instanceof CallTimeoutError) cluster.dropLane(nodeId, FETCH_LANE, 'no answer to Fetch');
-        const message = error instanceof Error ? error.message : String(error);
+        const message = textOf(error);
         for (const partition of wanted) this.positions.trouble(partition, message);
         this.#wantRefresh();
         await pause(RETRY_MS, signal);

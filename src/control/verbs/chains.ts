@@ -1,6 +1,7 @@
 import { ConfiguredClusters, findLoops, type Lineage } from '../lineage.ts';
 import type { SourceSession } from '../ports.ts';
 import type { MirrorRecord } from '../state/types.ts';
+import { inTime } from '../within.ts';
 import type { VerbWorld } from './types.ts';
 
 /** The chains that the topics come through, read while the plan is made. */
@@ -17,7 +18,9 @@ export async function lineageOf(
     const opened = await world.openSource(mirror.name, name);
     return chainCluster(opened, await opened.admin.clusterId());
   };
-  const clusters = new ConfiguredClusters(others, open, (opening) => inTime(world, opening));
+  const clusters = new ConfiguredClusters(others, open, (opening) =>
+    inTime(chainMs, opening, world, tooLate),
+  );
   try {
     const [source, clusterId] = await Promise.all([session.admin.clusterId(), world.destination.clusterId()]);
     const destination = { name: world.destinationName, clusterId };
@@ -37,20 +40,5 @@ function chainCluster(session: SourceSession, clusterId: string) {
 }
 
 /** A cluster of the chain that hangs must not use up the time of the plan. */
-async function inTime<T>(world: VerbWorld, asked: Promise<T>): Promise<T> {
-  const done = new AbortController();
-  const late = world.sleep(chainMs, done.signal).then(
-    () => {
-      throw new Error(`no answer within ${chainMs / 1000} s`);
-    },
-    () => asked,
-  );
-  late.catch(() => undefined);
-  try {
-    return await Promise.race([asked, late]);
-  } finally {
-    done.abort();
-  }
-}
-
 const chainMs = 5000;
+const tooLate = () => new Error(`no answer within ${chainMs / 1000} s`);

@@ -4,6 +4,7 @@ import type { Draft } from '../ledger.ts';
 import { AdminError, type ClusterAdmin, type SourceSession } from '../ports.ts';
 import type { CommandRecord, StateView, TopicError } from '../state/types.ts';
 import { BadTopicChoice } from '../topic-choice.ts';
+import { textOf } from '../../net/error-text.ts';
 
 /** Verbs that change something go through the state topic as commands; the others only read. */
 export const changingVerbs = ['create', 'start', 'stop', 'failover', 'delete'] as const;
@@ -123,7 +124,7 @@ export function asVerbError(error: unknown): VerbError {
     const code = error.code === -1 ? ErrorCode.BROKER_NOT_AVAILABLE : error.code;
     return { code, message: error.message };
   }
-  const message = error instanceof Error ? error.message : String(error);
+  const message = textOf(error);
   const code = error instanceof BadTopicChoice ? ErrorCode.INVALID_REQUEST : ErrorCode.UNKNOWN_SERVER_ERROR;
   return { code, message };
 }

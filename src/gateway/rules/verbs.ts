@@ -13,6 +13,7 @@ import {
 } from '../../../protocol/schema/index.ts';
 import { gatewayNotice } from '../../observe/channels.ts';
 import type { ApiRule, RequestSeen, Verdict } from '../rule.ts';
+import { textOf } from '../../net/error-text.ts';
 
 /**
  * KIP-1279's APIs and the private key 32001: read here, answered by control, never forwarded. What the caller may do
@@ -70,7 +71,7 @@ function run(api: AnyApi, request: RequestSeen): Verdict {
     .then(encode)
     .catch((error: unknown) => {
       // handle() promises not to reject, so this is a fault of ours: said to the caller, told to the operator
-      const text = error instanceof Error ? error.message : String(error);
+      const text = textOf(error);
       const message = `${apiName(api.key)} failed inside Isthmus: ${text}`;
       gatewayNotice.publish({ gateway: request.config.name, level: 'error', message });
       return encode({ errorCode: ErrorCode.UNKNOWN_SERVER_ERROR, errorMessage: message, ...EMPTY[api.key] });
