@@ -256,6 +256,14 @@ export class Reader {
     if (this.#need(size)) this.#at += size;
   }
 
+  /** Steps over a section of tagged fields. */
+  skipTags(): void {
+    for (let left = this.uvarint(); left > 0 && this.#reason === undefined; left -= 1) {
+      this.uvarint();
+      this.skip(this.uvarint());
+    }
+  }
+
   /** Element count of an array, -1 for null. Each element needs at least `minSize` bytes, so a hostile count is bad at once. */
   arrayLength(minSize: number, nullable: boolean): number {
     const at = this.#at;

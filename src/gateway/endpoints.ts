@@ -55,7 +55,7 @@ function endpoints(writer: Writer, bytes: Buffer, nodes: NodeMap): void {
     reader.int32();
     const rack = reader.compactNullableString();
     const tagsAt = reader.position;
-    skipTags(reader);
+    reader.skipTags();
     const address = nodes.addressOf(nodeId);
     if (address !== undefined)
       kept.push({ nodeId, ...address, rack, tags: bytes.subarray(tagsAt, reader.position) });
@@ -68,13 +68,5 @@ function endpoints(writer: Writer, bytes: Buffer, nodes: NodeMap): void {
     writer.int32(port);
     writer.compactString(rack);
     writer.raw(tags);
-  }
-}
-
-/** Steps over a section of tagged fields. */
-export function skipTags(reader: Reader): void {
-  for (let left = reader.uvarint(); left > 0 && reader.ok; left -= 1) {
-    reader.uvarint();
-    reader.skip(reader.uvarint());
   }
 }

@@ -1,5 +1,4 @@
 import { Reader } from '../../protocol/primitives/reader.ts';
-import { skipTags } from './endpoints.ts';
 import { MOST_KEPT } from './rule.ts';
 
 /**
@@ -34,7 +33,7 @@ export function walkFetch(frame: Buffer, version: number, wantPartitions: boolea
   const flexible = version >= FETCH_FLEXIBLE_FROM;
   const reader = new Reader(frame);
   reader.skip(4);
-  if (flexible) skipTags(reader);
+  if (flexible) reader.skipTags();
   reader.skip(version >= 7 ? 10 : 4);
   const found: FetchedPartition[] | null = wantPartitions ? [] : null;
   const topicCount = flexible ? reader.compactArrayLength(3, false) : reader.arrayLength(6, false);
@@ -61,12 +60,12 @@ export function walkFetch(frame: Buffer, version: number, wantPartitions: boolea
         found.push({ topic, index, lengthAt, recordsAt, recordsEnd: reader.position });
         if (found.length > MOST_KEPT) reader.bad(`more than ${MOST_KEPT} partitions with records`);
       }
-      if (flexible) skipTags(reader);
+      if (flexible) reader.skipTags();
     }
-    if (flexible) skipTags(reader);
+    if (flexible) reader.skipTags();
   }
   const tagsAt = reader.position;
-  if (flexible) skipTags(reader);
+  if (flexible) reader.skipTags();
   if (!reader.ok) return `Fetch v${version} response at byte ${reader.badAt}: ${reader.badReason}`;
   if (reader.remaining > 0) return `Fetch v${version} response: ${reader.remaining} bytes behind its end`;
   return { tagsAt, partitions: found ?? NONE };
@@ -79,7 +78,7 @@ function skipName(reader: Reader, size: number): void {
 
 function skipAborted(reader: Reader): void {
   reader.skip(16);
-  skipTags(reader);
+  reader.skipTags();
 }
 
 function topicText(frame: Buffer, version: number, at: number, end: number): string {

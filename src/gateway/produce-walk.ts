@@ -1,5 +1,4 @@
 import { Reader } from '../../protocol/primitives/reader.ts';
-import { skipTags } from './endpoints.ts';
 
 /**
  * A Produce request (3-13) by its positions: acks, topics, partitions, and where their records lie. Nothing is
@@ -76,15 +75,15 @@ export function walkProduce(frame: Buffer, bodyOffset: number, version: number):
       const recordsAt = size < 0 ? -1 : reader.position;
       if (size > 0) reader.skip(size);
       const recordsEnd = size < 0 ? -1 : reader.position;
-      if (flexible) skipTags(reader);
+      if (flexible) reader.skipTags();
       partitions.push({ index, from: at, to: reader.position, recordsAt, recordsEnd });
     }
     const partitionsEnd = reader.position;
-    if (flexible) skipTags(reader);
+    if (flexible) reader.skipTags();
     topics.push({ name, topicId, from, to: reader.position, headEnd, partitionsEnd, partitions });
   }
   const topicsEnd = reader.position;
-  if (flexible) skipTags(reader);
+  if (flexible) reader.skipTags();
   if (!reader.ok) return `Produce v${version} at byte ${reader.badAt}: ${reader.badReason}`;
   if (reader.remaining > 0) return `Produce v${version}: ${reader.remaining} bytes behind its end`;
   return { acks, transactionalId, topicsAt, topicsEnd, topics };

@@ -4,7 +4,6 @@ import { Writer } from '../../protocol/primitives/writer.ts';
 import { ProtocolError } from '../../protocol/protocol-error.ts';
 import type { Marker } from './pieces.ts';
 import type { PartitionRef } from './ports.ts';
-import { skipTags } from './skip-tags.ts';
 
 /** WriteTxnMarkers 1 and 2 by hand: a request may hold thousands of markers, all COMMIT, one partition each. */
 export const MARKERS_KEY = 27;
@@ -75,14 +74,14 @@ export function decodeMarkerReply(version: number, frame: Buffer): Map<string, M
       for (let p = 0; p < partitions && reader.ok; p += 1) {
         const partition = reader.int32();
         const code = reader.int16();
-        skipTags(reader);
+        reader.skipTags();
         if (code !== 0 || !known.has(partition)) known.set(partition, known.get(partition) || code);
       }
-      skipTags(reader);
+      reader.skipTags();
     }
-    skipTags(reader);
+    reader.skipTags();
   }
-  skipTags(reader);
+  reader.skipTags();
   if (!reader.ok) {
     throw new ProtocolError(
       `WriteTxnMarkers v${version} response`,

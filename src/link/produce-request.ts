@@ -4,7 +4,6 @@ import { ProtocolError } from '../../protocol/protocol-error.ts';
 import { parseResponseHeader } from '../../protocol/frame/headers.ts';
 import type { DataPiece } from './pieces.ts';
 import type { PartitionRef } from './ports.ts';
-import { skipTags } from './skip-tags.ts';
 
 /**
  * Produce 9 to 13 by hand: the request is the hottest thing a link makes. Sizes are known before anything is written,
@@ -113,16 +112,16 @@ export function decodeProduceReply(version: number, frame: Buffer): ProduceEntry
       for (let f = 0; f < faults && reader.ok; f += 1) {
         reader.skip(4);
         fault = reader.compactNullableString() ?? fault;
-        skipTags(reader);
+        reader.skipTags();
       }
       const errorMessage = reader.compactNullableString() ?? fault;
-      skipTags(reader);
+      reader.skipTags();
       entries.push({ topic, partition, errorCode, baseOffset, stamped, errorMessage });
     }
-    skipTags(reader);
+    reader.skipTags();
   }
   reader.skip(4);
-  skipTags(reader);
+  reader.skipTags();
   if (!reader.ok) {
     throw new ProtocolError(
       `Produce v${version} response`,

@@ -2,7 +2,6 @@ import { ErrorCode } from '../../../protocol/errors.ts';
 import { Reader } from '../../../protocol/primitives/reader.ts';
 import { Writer } from '../../../protocol/primitives/writer.ts';
 import { metadataApi } from '../../../protocol/schema/03-metadata.ts';
-import { skipTags } from '../endpoints.ts';
 import type { NodeMap } from '../node-map.ts';
 import { type ApiRule, MOST_KEPT, type ResponseSeen } from '../rule.ts';
 import { splice } from '../splice.ts';
@@ -40,7 +39,7 @@ function rewrite(response: ResponseSeen): Uint8Array[] {
   const reader = new Reader(frame);
   const walk: Walk = { frame, reader, version, flexible, nodes };
   reader.skip(4);
-  if (flexible) skipTags(reader);
+  if (flexible) reader.skipTags();
   if (version >= 3) reader.skip(4);
   const from = reader.position;
   const brokers: BrokerAddress[] = [];
@@ -51,7 +50,7 @@ function rewrite(response: ResponseSeen): Uint8Array[] {
   const learnt = readdressTopics(walk);
   if (version >= 8 && version <= 10) reader.skip(4);
   if (version >= 13) reader.skip(2);
-  if (flexible) skipTags(reader);
+  if (flexible) reader.skipTags();
   if (reader.remaining > 0) reader.bad(`${reader.remaining} bytes behind its end`);
   if (!reader.ok) {
     throw new Error(`Metadata v${version} response at byte ${reader.badAt}: ${reader.badReason}`);
@@ -72,7 +71,7 @@ function readdressBrokers({ frame, reader, version, flexible, nodes }: Walk, rea
     const realPort = reader.int32();
     const restAt = reader.position;
     if (version >= 1) nullableText({ reader, flexible });
-    if (flexible) skipTags(reader);
+    if (flexible) reader.skipTags();
     const address = reader.ok ? nodes.addressOf(nodeId) : undefined;
     if (address !== undefined) {
       real.push({ nodeId, host: realHost, port: realPort });
@@ -106,7 +105,7 @@ function readdressTopics(walk: Walk): [id: string, name: string][] {
     const partitions = flexible ? reader.compactArrayLength(13, false) : reader.arrayLength(18, false);
     for (let partition = 0; partition < partitions && reader.ok; partition += 1) readdressPartition(walk);
     if (version >= 8) reader.skip(4);
-    if (flexible) skipTags(reader);
+    if (flexible) reader.skipTags();
     const isNamed = errorCode === ErrorCode.NONE && name !== null && topicId !== undefined;
     if (isNamed && learnt.length < MOST_LEARNT) learnt.push([topicId, name]);
   }
@@ -127,7 +126,7 @@ function readdressPartition({ frame, reader, version, flexible, nodes }: Walk): 
   for (let list = version >= 5 ? 3 : 2; list > 0 && reader.ok; list -= 1) {
     reader.skip(4 * (flexible ? reader.compactArrayLength(4, false) : reader.arrayLength(4, false)));
   }
-  if (flexible) skipTags(reader);
+  if (flexible) reader.skipTags();
 }
 
 function nullableText({ reader, flexible }: Pick<Walk, 'reader' | 'flexible'>): string | null {

@@ -1,7 +1,7 @@
 import { ErrorCode, errorName } from '../../../protocol/errors.ts';
 import { produceApi } from '../../../protocol/schema/00-produce.ts';
 import { Reader } from '../../../protocol/primitives/reader.ts';
-import { rewriteEndpoints, skipTags } from '../endpoints.ts';
+import { rewriteEndpoints } from '../endpoints.ts';
 import { judgeWrite, publishRefusal, type Refusal } from '../guard.ts';
 import {
   isUntouched,
@@ -129,7 +129,7 @@ function rewrite({ frame, apiVersion, nodes }: ResponseSeen): Uint8Array[] | nul
 export function endOfProduceResponse(frame: Buffer, version: number): number {
   const reader = new Reader(frame);
   reader.skip(4);
-  skipTags(reader);
+  reader.skipTags();
   const topics = reader.compactArrayLength(3, false);
   for (let t = 0; t < topics && reader.ok; t += 1) {
     if (version >= 13) reader.skip(16);
@@ -141,16 +141,16 @@ export function endOfProduceResponse(frame: Buffer, version: number): number {
       for (let e = 0; e < errors && reader.ok; e += 1) {
         reader.skip(4);
         reader.compactNullableString();
-        skipTags(reader);
+        reader.skipTags();
       }
       reader.compactNullableString();
-      skipTags(reader);
+      reader.skipTags();
     }
-    skipTags(reader);
+    reader.skipTags();
   }
   reader.skip(4);
   const at = reader.position;
-  skipTags(reader);
+  reader.skipTags();
   if (!reader.ok || reader.remaining > 0) {
     throw new Error(
       `Produce v${version} response: ${reader.badReason ?? `${reader.remaining} bytes behind its end`}`,

@@ -84,6 +84,19 @@ describe('Reader', () => {
     expect(() => new Reader(Buffer.alloc(3), 0, 4)).toThrow(RangeError);
   });
 
+  test('tagged fields are stepped over, and a section that is cut is bad', () => {
+    // two fields: tag 0 of 3 bytes, tag 5 of none; then a byte that is not theirs
+    const bytes = Buffer.from([2, 0, 3, 7, 7, 7, 5, 0, 42]);
+    const reader = new Reader(bytes);
+    reader.skipTags();
+    expect([reader.ok, reader.position, reader.int8()]).toEqual([true, 8, 42]);
+    for (let end = 0; end < 8; end += 1) {
+      const cut = new Reader(bytes.subarray(0, end));
+      cut.skipTags();
+      expect(cut.ok).toBe(false);
+    }
+  });
+
   test('any Uint8Array is read, at its own offset', () => {
     const whole = Uint8Array.from([9, 9, 0, 5]);
     expect(new Reader(whole.subarray(2)).int16()).toBe(5);
